@@ -1,0 +1,124 @@
+//! Peers: the registered data stores.
+
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
+
+/// A registered data store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its unique name: 1 to 63 letters, digits, `_`, `-`, `.`.
+    pub name: String,
+    /// Its kind with the settings of that kind.
+    pub config: PeerConfig,
+}
+
+/// The settings of a peer, by kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerConfig {
+    /// PostgreSQL.
+    Postgres(PostgresConfig),
+    /// ClickHouse.
+    Clickhouse(ClickHouseConfig),
+}
+
+/// How to reach a PostgreSQL server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PostgresConfig {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Role to connect as.
+    pub user: String,
+    /// That role's password.
+    pub password: Secret,
+    /// Database to connect to.
+    pub database: String,
+    /// Name the certificate must carry, where it is not `host`.
+    pub tls_host: String,
+    /// PEM of the authorities to trust instead of the machine's.
+    pub root_ca: String,
+    /// Refuse a server without TLS.
+    pub require_tls: bool,
+    /// Never use TLS.
+    pub disable_tls: bool,
+    /// Use TLS without checking who answers.
+    pub skip_cert_verification: bool,
+    /// Certificate to show to the server.
+    pub client_tls: Option<ClientTls>,
+    /// SSH server to go through.
+    pub ssh_config: Option<SshConfig>,
+    /// Schema for the service's own tables, unused by this source.
+    pub metadata_schema: String,
+}
+
+/// A client certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientTls {
+    /// PEM of the certificate chain.
+    pub certificate: String,
+    /// PEM of its key.
+    pub private_key: Secret,
+}
+
+/// An SSH server in between.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SshConfig {
+    /// Host name or address of the SSH server.
+    pub host: String,
+    /// Its TCP port.
+    pub port: u16,
+    /// User there.
+    pub user: String,
+    /// That user's password.
+    pub password: Secret,
+    /// PEM or OpenSSH text of a key.
+    pub private_key: Secret,
+    /// The server's public key, checked when given.
+    pub host_key: String,
+}
+
+/// How to reach a ClickHouse server, and where batches for it may be staged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClickHouseConfig {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port of the HTTP interface; the native defaults 9000 and 9440 mean their HTTP siblings.
+    pub port: u16,
+    /// User to connect as.
+    pub user: String,
+    /// That user's password.
+    pub password: Secret,
+    /// Database of the tables.
+    pub database: String,
+    /// Speak HTTP without TLS.
+    pub disable_tls: bool,
+    /// Name the certificate must carry, where it is not `host`.
+    pub tls_host: String,
+    /// PEM of the authorities to trust instead of the machine's.
+    pub root_ca: String,
+    /// PEM of a client certificate.
+    pub certificate: String,
+    /// PEM of its key.
+    pub private_key: Secret,
+    /// Cluster to create tables on.
+    pub cluster: String,
+    /// Make replicated tables.
+    pub replicated: bool,
+    /// Staging area `s3://bucket/prefix`.
+    pub s3_path: String,
+    /// Access key of the staging area.
+    pub access_key_id: Secret,
+    /// Secret key of the staging area.
+    pub secret_access_key: Secret,
+    /// Region of the staging area.
+    pub region: String,
+    /// Endpoint of the staging area, where it is not the public one.
+    pub endpoint: String,
+}

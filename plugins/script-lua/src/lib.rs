@@ -1,0 +1,1 @@
+//! tarn-plugin-script-lua
