@@ -1,11 +1,18 @@
 //! What the service is about, as plain data: peers, mirrors, states, failures, secrets, positions.
 //!
 //! This crate is the API's resources defined once, with serde on them. It does no I/O, holds no clock
-//! and knows no store. Invariant: a secret leaves it only through [`secret::Secret::expose`].
+//! and knows no store. Invariant: a secret leaves it only through [`Secret::expose`].
 
-pub mod failure;
-pub mod mirror;
-pub mod peer;
-pub mod position;
-pub mod secret;
-pub mod state;
+mod failure;
+mod mirror;
+mod peer;
+mod position;
+mod secret;
+mod state;
+
+pub use failure::{Failure, FailureClass, Problem};
+pub use mirror::{ColumnMapping, MirrorSpec, TableMapping};
+pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PostgresConfig, SshConfig};
+pub use position::Position;
+pub use secret::{MASK, Secret};
+pub use state::{DesiredState, MirrorState};
