@@ -1,0 +1,220 @@
+//! Writing a batch.
+
+use std::borrow::Borrow;
+
+use crate::config::{FORMAT_VERSION, MAGIC, NULL, PRELUDE_BYTES, ROW_HEADER_BYTES, UNCHANGED};
+use crate::{Before, Cell, Op, Row, RowHeader, Table, TableIndex};
+
+/// Writes a batch front to back into one buffer; nothing is allocated for a row or a cell.
+///
+/// A row is [`begin_row`](Self::begin_row), one call for each cell, for an update with a before-image
+/// [`begin_before`](Self::begin_before) and the cells of that, then [`end_row`](Self::end_row). A
+/// delete has no cells before `begin_before`; a truncate has none at all. Debug builds check this.
+///
+/// A batch is under 4 GiB: whoever fills one bounds it by [`bytes`](Self::bytes).
+#[derive(Debug)]
+pub struct BatchWriter {
+    buffer: Vec<u8>,
+    rows: u32,
+    /// The encoded tables, put behind the rows at the end.
+    tables: Vec<u8>,
+    /// How many columns each of them has.
+    columns: Vec<u16>,
+    open: Option<OpenRow>,
+}
+
+#[derive(Debug)]
+struct OpenRow {
+    start: usize,
+    /// Cells that an image has.
+    columns: u32,
+    /// Cells still to be written in the current image.
+    missing: u32,
+}
+
+impl Default for BatchWriter {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl BatchWriter {
+    /// A batch that has room for about `bytes` before it must grow.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut buffer = Vec::with_capacity(bytes.max(PRELUDE_BYTES));
+        buffer.extend_from_slice(&MAGIC);
+        buffer.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        // Two zero bytes, then row count and offset of the tables, known at the end.
+        buffer.resize(PRELUDE_BYTES, 0);
+        Self { buffer, rows: 0, tables: Vec::new(), columns: Vec::new(), open: None }
+    }
+
+    /// A batch of tables without rows: how a schema crosses.
+    pub fn schema<T: Borrow<Table>>(tables: impl IntoIterator<Item = T>) -> Vec<u8> {
+        let mut writer = Self::default();
+        for table in tables {
+            writer.add_table(table);
+        }
+        writer.finish()
+    }
+
+    /// Adds a table, which rows then refer to. Several versions of one table may be added.
+    pub fn add_table(&mut self, table: impl Borrow<Table>) -> TableIndex {
+        let table = table.borrow();
+        let index = u16::try_from(self.columns.len()).expect("a batch has fewer than 65536 tables");
+        assert!(index != u16::MAX, "a batch has fewer than 65536 tables");
+        table.write(&mut self.tables);
+        self.columns.push(u16::try_from(table.columns.len()).expect("a table has fewer than 65536 columns"));
+        TableIndex(index)
+    }
+
+    /// Begins a row of a table that was added before.
+    #[inline]
+    pub fn begin_row(&mut self, table: TableIndex, header: &RowHeader) {
+        debug_assert!(self.open.is_none(), "the row before must be ended first");
+        let columns = u32::from(self.columns[usize::from(table.0)]);
+        let start = self.buffer.len();
+        let mut bytes = [0; ROW_HEADER_BYTES];
+        bytes[4] = header.op as u8;
+        bytes[6..8].copy_from_slice(&table.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&header.version.commit.to_le_bytes());
+        bytes[16..24].copy_from_slice(&header.version.ordinal.to_le_bytes());
+        bytes[24..32].copy_from_slice(&header.commit_time_us.to_le_bytes());
+        bytes[32..40].copy_from_slice(&header.transaction.to_le_bytes());
+        self.buffer.extend_from_slice(&bytes);
+        let missing = if header.op.has_after() { columns } else { 0 };
+        self.open = Some(OpenRow { start, columns, missing });
+    }
+
+    #[inline]
+    fn count_cell(&mut self) {
+        if let Some(row) = &mut self.open {
+            debug_assert!(row.missing > 0, "the image has more cells than its table has columns");
+            row.missing = row.missing.wrapping_sub(1);
+        } else {
+            debug_assert!(false, "a cell belongs to a row");
+        }
+    }
+
+    /// Writes a null cell.
+    #[inline]
+    pub fn null(&mut self) {
+        self.count_cell();
+        self.buffer.extend_from_slice(&NULL.to_le_bytes());
+    }
+
+    /// Writes an unchanged cell.
+    #[inline]
+    pub fn unchanged(&mut self) {
+        self.count_cell();
+        self.buffer.extend_from_slice(&UNCHANGED.to_le_bytes());
+    }
+
+    /// Writes a cell with a value in the form of its column's type.
+    #[inline]
+    pub fn value(&mut self, value: &[u8]) {
+        self.count_cell();
+        self.buffer.extend_from_slice(&cell_length(value.len()).to_le_bytes());
+        self.buffer.extend_from_slice(value);
+    }
+
+    /// Writes a cell whose value `write` appends to the batch's own buffer. It may only append. When
+    /// it fails, the cell is taken back and can be written differently.
+    #[inline]
+    pub fn value_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(&[0; 4]);
+        if let Err(error) = write(&mut self.buffer) {
+            self.buffer.truncate(start);
+            return Err(error);
+        }
+        let length = cell_length(self.buffer.len() - start - 4);
+        self.buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        self.count_cell();
+        Ok(())
+    }
+
+    /// Writes a cell as another batch has it.
+    #[inline]
+    pub fn cell(&mut self, cell: Cell<'_>) {
+        match cell {
+            Cell::Null => self.null(),
+            Cell::Unchanged => self.unchanged(),
+            Cell::Value(value) => self.value(value),
+        }
+    }
+
+    /// Begins the row's before-image, after the cells of its after-image.
+    pub fn begin_before(&mut self, kind: Before) {
+        let row = self.open.as_mut().expect("a before-image belongs to a row");
+        debug_assert_eq!(row.missing, 0, "the after-image lacks cells");
+        row.missing = row.columns;
+        self.buffer[row.start + 5] = kind as u8;
+    }
+
+    /// Ends the row.
+    #[inline]
+    pub fn end_row(&mut self) {
+        let row = self.open.take().expect("a row was begun");
+        debug_assert_eq!(row.missing, 0, "the image lacks cells");
+        debug_assert!(
+            self.buffer[row.start + 4] != Op::Delete as u8 || self.buffer[row.start + 5] != 0,
+            "a delete has a before-image"
+        );
+        let length = u32::try_from(self.buffer.len() - row.start).expect("a row is shorter than 4 GiB");
+        self.buffer[row.start..row.start + 4].copy_from_slice(&length.to_le_bytes());
+        self.rows += 1;
+    }
+
+    /// Takes back the row that was begun, if one was.
+    pub fn cancel_row(&mut self) {
+        if let Some(row) = self.open.take() {
+            self.buffer.truncate(row.start);
+        }
+    }
+
+    /// Appends a row of another batch as it is, under a table of this one with the same columns.
+    #[inline]
+    pub fn append_row(&mut self, row: &Row<'_>, table: TableIndex) {
+        debug_assert!(self.open.is_none(), "the row before must be ended first");
+        debug_assert_eq!(usize::from(self.columns[usize::from(table.0)]), row.columns(), "the tables differ");
+        let start = self.buffer.len();
+        self.buffer.extend_from_slice(row.raw());
+        self.buffer[start + 6..start + 8].copy_from_slice(&table.0.to_le_bytes());
+        self.rows += 1;
+    }
+
+    /// How many rows were ended.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// How many bytes the batch has so far, tables included.
+    pub fn bytes(&self) -> usize {
+        self.buffer.len() + self.tables.len() + 2
+    }
+
+    /// Whether it has no rows; it may have tables.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The finished batch. A row that was begun and not ended is not part of it.
+    pub fn finish(mut self) -> Vec<u8> {
+        debug_assert!(self.open.is_none(), "the last row must be ended first");
+        self.cancel_row();
+        let offset = u32::try_from(self.buffer.len()).expect("a batch is under 4 GiB");
+        self.buffer[8..12].copy_from_slice(&self.rows.to_le_bytes());
+        self.buffer[12..16].copy_from_slice(&offset.to_le_bytes());
+        // The count was bounded when each table was added.
+        self.buffer.extend_from_slice(&(self.columns.len() as u16).to_le_bytes());
+        self.buffer.extend_from_slice(&self.tables);
+        self.buffer
+    }
+}
+
+/// The length field of a cell.
+#[inline]
+fn cell_length(bytes: usize) -> u32 {
+    u32::try_from(bytes).ok().filter(|&length| length < UNCHANGED).expect("a value is under 4 GiB")
+}
