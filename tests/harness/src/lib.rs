@@ -1,1 +1,40 @@
-//! tarn-harness
+//! Real services for tests: PostgreSQL, the ClickHouse engine and `tarn` itself, each started in a
+//! folder of its own on loopback, each able to be stopped, killed as by a power cut, and started
+//! again on the same port and data.
+//!
+//! `tests/harness/setup` installs what the fixtures run. `TARN_TEST_POSTGRES_URL` and
+//! `TARN_TEST_CLICKHOUSE_URL` point the same tests at servers of one's own; every fixture then makes
+//! a database there and drops it.
+//!
+//! Not here: assertions and knowledge of what Tarn does. The fixtures are synchronous and use only
+//! the standard library's sockets, so that a test's own runtime is its own affair.
+//!
+//! Invariants: a fixture's processes and folder never outlive the test process, whatever ends it
+//! ([`leash`] explains how); only processes that a fixture started are ended, by their ids; nothing
+//! sleeps a fixed time, everything waits for a condition under a deadline.
+//!
+//! A fixture that cannot do its work panics and says why: a test could do nothing else.
+//!
+//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Tarn`], [`HttpAnswer`], [`Row`],
+//! [`until`], [`until_within`].
+
+mod clickhouse;
+mod config;
+mod http;
+mod leash;
+mod port;
+mod postgres;
+mod process;
+mod server_url;
+mod tarn;
+mod tsv;
+mod wait;
+
+pub use clickhouse::ClickHouse;
+pub use http::HttpAnswer;
+pub use postgres::{Postgres, Session};
+pub use tarn::Tarn;
+pub use wait::{until, until_within};
+
+/// A result's row: each column's text, `None` where it is NULL.
+pub type Row = Vec<Option<String>>;

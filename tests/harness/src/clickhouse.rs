@@ -1,0 +1,236 @@
+//! The ClickHouse engine behind its HTTP interface.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::Row;
+use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
+use crate::http::{HttpAnswer, Request, percent_encoded};
+use crate::port::free_port;
+use crate::process::{self, Process};
+use crate::server_url::ServerUrl;
+use crate::tsv;
+use crate::wait::until_within;
+
+/// The user's password.
+const PASSWORD: &str = "tarn-test ch p@ss:w/?ord#%";
+
+/// A database of the ClickHouse engine: one of the fixture's own, or on the server of
+/// `TARN_TEST_CLICKHOUSE_URL` (http only).
+#[derive(Debug)]
+pub struct ClickHouse {
+    address: ServerUrl,
+    database: String,
+    server: Server,
+}
+
+#[derive(Debug)]
+enum Server {
+    Own(Engine),
+    /// Only the database is ours.
+    Given,
+}
+
+impl ClickHouse {
+    /// An engine with an empty database of a name of its own.
+    #[must_use]
+    pub fn start() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let database = format!("tarn_test_{}_{next}", std::process::id());
+        let given = ServerUrl::from_env("TARN_TEST_CLICKHOUSE_URL", &["http"], 8123, "default");
+        let (address, server) = match given {
+            Some(address) => (address, Server::Given),
+            None => {
+                let engine = Engine::start();
+                let (user, password) = ("tarn".to_owned(), PASSWORD.to_owned());
+                let host = "127.0.0.1".to_owned();
+                (ServerUrl { host, port: engine.port, user, password }, Server::Own(engine))
+            }
+        };
+        let clickhouse = Self { address, database, server };
+        clickhouse
+            .ask("", &format!("CREATE DATABASE {} ENGINE = Atomic", clickhouse.database))
+            .unwrap_or_else(|error| panic!("ClickHouse made no database: {error}"));
+        clickhouse
+    }
+
+    /// The server's host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.address.host
+    }
+
+    /// The HTTP port; a restart keeps it.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port
+    }
+
+    /// The user.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.address.user
+    }
+
+    /// The user's password. It holds characters that URLs and shells treat specially.
+    #[must_use]
+    pub fn password(&self) -> &str {
+        &self.address.password
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// A `clickhouse_config` of the API for this database.
+    #[must_use]
+    pub fn peer_config(&self) -> Value {
+        json!({
+            "host": self.host(),
+            "port": self.port(),
+            "user": self.user(),
+            "password": self.password(),
+            "database": self.database(),
+            "disable_tls": true,
+        })
+    }
+
+    /// Runs a statement and returns its rows. Panics with the server's message when it fails.
+    #[track_caller]
+    pub fn query(&self, sql: &str) -> Vec<Row> {
+        self.try_query(sql).unwrap_or_else(|error| panic!("{error}\nin: {sql}"))
+    }
+
+    /// The same, with the server's message as the error.
+    ///
+    /// # Errors
+    /// What the server answered, or how the connection failed.
+    pub fn try_query(&self, sql: &str) -> Result<Vec<Row>, String> {
+        Ok(tsv::rows(&self.ask(&self.database, sql)?.text()))
+    }
+
+    /// The only value of the only row.
+    #[track_caller]
+    pub fn scalar(&self, sql: &str) -> Option<String> {
+        let mut rows = self.query(sql);
+        assert_eq!(rows.len(), 1, "one row expected of: {sql}");
+        rows.remove(0).remove(0)
+    }
+
+    /// Stops the server as an operator would; `start_again` starts it.
+    pub fn stop(&mut self) {
+        if let Some(server) = self.own().process.take() {
+            server.stop("TERM");
+        }
+    }
+
+    /// Kills the server at once, as a power cut would.
+    pub fn kill(&mut self) {
+        // Dropping kills.
+        drop(self.own().process.take());
+    }
+
+    /// Starts the stopped or killed server on its port and data and waits until it serves.
+    pub fn start_again(&mut self) {
+        let engine = self.own();
+        assert!(engine.process.is_none(), "ClickHouse is running");
+        assert!(engine.serve(), "the engine does not start again; its log ends:\n{}", engine.log_tail());
+    }
+
+    fn own(&mut self) -> &mut Engine {
+        match &mut self.server {
+            Server::Own(engine) => engine,
+            Server::Given => {
+                panic!("this test stops ClickHouse: it needs its own, without TARN_TEST_CLICKHOUSE_URL")
+            }
+        }
+    }
+
+    fn ask(&self, database: &str, sql: &str) -> Result<HttpAnswer, String> {
+        let request = Request {
+            method: "POST",
+            path: &format!("/?database={}&wait_end_of_query=1", percent_encoded(database)),
+            headers: &[("X-ClickHouse-User", self.user()), ("X-ClickHouse-Key", self.password())],
+            body: sql.as_bytes(),
+        };
+        let answer = request.send(self.host(), self.port());
+        let answer = answer.map_err(|error| format!("no answer from ClickHouse: {error}"))?;
+        if answer.status == 200 { Ok(answer) } else { Err(answer.text().trim().to_owned()) }
+    }
+}
+
+impl Drop for ClickHouse {
+    fn drop(&mut self) {
+        if matches!(self.server, Server::Given) {
+            // The test has its result; a database left behind is named after it.
+            let _dropped = self.ask("", &format!("DROP DATABASE IF EXISTS {} SYNC", self.database));
+        }
+    }
+}
+
+/// The engine's process on a folder of its own.
+#[derive(Debug)]
+struct Engine {
+    /// `None` while stopped. Before the folder, so that it ends first.
+    process: Option<Process>,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Engine {
+    fn start() -> Self {
+        let folder =
+            tempfile::Builder::new().prefix("tarn-clickhouse-").tempdir().expect("a folder can be made");
+        let mut engine = Self { process: None, folder, port: 0 };
+        for _ in 0..START_ATTEMPTS_MAX {
+            engine.port = free_port();
+            if engine.serve() {
+                return engine;
+            }
+        }
+        panic!("the ClickHouse engine does not start; its log ends:\n{}", engine.log_tail());
+    }
+
+    /// Starts the process and waits; false when it ended instead.
+    fn serve(&mut self) -> bool {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
+        let mut command = Command::new(python());
+        command
+            .arg(script)
+            .arg("--path")
+            .arg(self.folder.path().join("data"))
+            .args(["--port", &self.port.to_string(), "--user", "tarn", "--verbose"])
+            .env("ENGINE_PASSWORD", PASSWORD)
+            .current_dir(self.folder.path());
+        let mut process = Process::start(&mut command, self.folder.path());
+        let ping = Request { method: "GET", path: "/ping", headers: &[], body: &[] };
+        let serves = until_within(START_DEADLINE, "the ClickHouse engine serves", || {
+            if process.has_ended() {
+                return Some(false);
+            }
+            ping.send("127.0.0.1", self.port).is_ok().then_some(true)
+        });
+        self.process = serves.then_some(process);
+        serves
+    }
+
+    fn log_tail(&self) -> String {
+        process::log_tail(self.folder.path())
+    }
+}
+
+/// The interpreter of the virtual environment that has the engine.
+fn python() -> PathBuf {
+    let venv = std::env::var_os("TARN_VENV").filter(|venv| !venv.is_empty()).map(PathBuf::from);
+    let venv = venv.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/setup/venv"));
+    let python = venv.join("bin/python");
+    assert!(python.exists(), "no {}: run tests/harness/setup", python.display());
+    python
+}

@@ -1,0 +1,180 @@
+//! A PostgreSQL server set up for logical replication.
+
+mod cluster;
+mod psql;
+mod session;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+use cluster::Cluster;
+use psql::Psql;
+pub use session::Session;
+
+use crate::Row;
+use crate::server_url::ServerUrl;
+
+/// A database on a PostgreSQL server: a server of the fixture's own, or the one of
+/// `TARN_TEST_POSTGRES_URL`.
+#[derive(Debug)]
+pub struct Postgres {
+    psql: Psql,
+    server: Server,
+}
+
+#[derive(Debug)]
+enum Server {
+    Own(Cluster),
+    /// Only the database is ours.
+    Given,
+}
+
+impl Postgres {
+    /// A server with `wal_level = logical`, room for 20 slots and senders, and password
+    /// authentication.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with further settings of `postgresql.conf`. A given server is used as it is.
+    #[must_use]
+    pub fn start_with(settings: &[(&str, &str)]) -> Self {
+        let variable = "TARN_TEST_POSTGRES_URL";
+        let schemes = ["postgres", "postgresql"];
+        let Some(url) = ServerUrl::from_env(variable, &schemes, 5432, "postgres") else {
+            let (cluster, psql) = Cluster::start(settings);
+            return Self { psql, server: Server::Own(cluster) };
+        };
+        let admin = Psql {
+            program: "psql".into(),
+            host: url.host,
+            port: url.port,
+            user: url.user,
+            password: url.password,
+            database: "postgres".to_owned(),
+        };
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let database = format!("tarn_test_{}_{next}", std::process::id());
+        let made = admin.run(&format!("CREATE DATABASE {database}"));
+        made.unwrap_or_else(|error| panic!("the server of {variable} made no database: {error}"));
+        Self { psql: Psql { database, ..admin }, server: Server::Given }
+    }
+
+    /// The server's host.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.psql.host
+    }
+
+    /// The server's port; a restart keeps it.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.psql.port
+    }
+
+    /// The superuser.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.psql.user
+    }
+
+    /// The superuser's password. It holds characters that URLs and shells treat specially.
+    #[must_use]
+    pub fn password(&self) -> &str {
+        &self.psql.password
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        &self.psql.database
+    }
+
+    /// A `postgres_config` of the API for this database.
+    #[must_use]
+    pub fn peer_config(&self) -> Value {
+        json!({
+            "host": self.host(),
+            "port": self.port(),
+            "user": self.user(),
+            "password": self.password(),
+            "database": self.database(),
+        })
+    }
+
+    /// Runs SQL, each statement by itself, and returns the rows of them all. Panics with the
+    /// server's message when one fails.
+    #[track_caller]
+    pub fn query(&self, sql: &str) -> Vec<Row> {
+        self.try_query(sql).unwrap_or_else(|error| panic!("{error}\nin: {sql}"))
+    }
+
+    /// The same, with the server's message as the error.
+    ///
+    /// # Errors
+    /// What `psql` said about the first statement that failed, or about the connection.
+    pub fn try_query(&self, sql: &str) -> Result<Vec<Row>, String> {
+        self.psql.run(sql)
+    }
+
+    /// The only value of the only row.
+    #[track_caller]
+    pub fn scalar(&self, sql: &str) -> Option<String> {
+        let mut rows = self.query(sql);
+        assert_eq!(rows.len(), 1, "one row expected of: {sql}");
+        rows.remove(0).remove(0)
+    }
+
+    /// A connection of its own, for transactions that stay open.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session::open(&self.psql)
+    }
+
+    /// Stops the server as an operator would; `start_again` starts it.
+    pub fn stop(&mut self) {
+        self.own().stop();
+    }
+
+    /// Kills every process of the server at once, as a power cut would.
+    pub fn kill(&mut self) {
+        self.own().kill();
+    }
+
+    /// Starts the stopped or killed server on its port and data and waits until it serves.
+    pub fn start_again(&mut self) {
+        let psql = self.psql.clone();
+        self.own().start_again(&psql);
+    }
+
+    /// What the server has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        match &self.server {
+            Server::Own(cluster) => cluster.log(),
+            Server::Given => String::new(),
+        }
+    }
+
+    fn own(&mut self) -> &mut Cluster {
+        match &mut self.server {
+            Server::Own(cluster) => cluster,
+            Server::Given => {
+                panic!("this test stops PostgreSQL: it needs its own, without TARN_TEST_POSTGRES_URL")
+            }
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if matches!(self.server, Server::Given) {
+            let admin = Psql { database: "postgres".to_owned(), ..self.psql.clone() };
+            // A test that failed may have left slots, which keep the database; nothing to add.
+            let _dropped = admin.run(&format!("DROP DATABASE {} WITH (FORCE)", self.database()));
+        }
+    }
+}

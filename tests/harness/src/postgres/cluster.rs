@@ -1,0 +1,179 @@
+//! A PostgreSQL server of the fixture's own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::psql::Psql;
+use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
+use crate::port::free_port;
+use crate::process::{self, Process, children, signal};
+use crate::wait::until_within;
+
+/// The superuser's password.
+const PASSWORD: &str = "tarn-test p@ss:w/?ord#%";
+
+/// What every server of a test is set to, before the test's own settings.
+const SETTINGS: &[(&str, &str)] = &[
+    ("wal_level", "logical"),
+    ("max_wal_senders", "20"),
+    ("max_replication_slots", "20"),
+    ("max_connections", "100"),
+    ("listen_addresses", "127.0.0.1"),
+    // A process' death loses nothing that was written; only a machine's would, and none dies here.
+    ("fsync", "off"),
+    ("log_line_prefix", "%m [%p] %q%a "),
+];
+
+/// Data in a folder of its own, and the server on it.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// `None` while stopped. Before the folder, so that it ends first.
+    server: Option<Process>,
+    folder: TempDir,
+    bin: PathBuf,
+    port: u16,
+}
+
+impl Cluster {
+    /// Makes a server and waits until it serves.
+    pub(super) fn start(settings: &[(&str, &str)]) -> (Self, Psql) {
+        let bin = bin();
+        let folder =
+            tempfile::Builder::new().prefix("tarn-postgres-").tempdir().expect("a folder can be made");
+        give_to_postgres(folder.path());
+        initdb(&bin, folder.path());
+        let mut conf = String::new();
+        for (name, value) in SETTINGS.iter().chain(settings) {
+            conf.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")));
+        }
+        conf.push_str(&format!("unix_socket_directories = '{}'\n", folder.path().display()));
+        let path = folder.path().join("data/postgresql.auto.conf");
+        std::fs::write(&path, conf).expect("the server's settings can be written");
+        let mut cluster = Self { server: None, folder, bin, port: 0 };
+        for _ in 0..START_ATTEMPTS_MAX {
+            cluster.port = free_port();
+            let psql = cluster.psql();
+            if cluster.serve(&psql) {
+                return (cluster, psql);
+            }
+        }
+        panic!("PostgreSQL does not start; its log ends:\n{}", process::log_tail(cluster.folder.path()));
+    }
+
+    pub(super) fn stop(&mut self) {
+        if let Some(server) = self.server.take() {
+            // SIGINT is the fast shutdown: sessions are ended, a checkpoint is written.
+            server.stop("INT");
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            let sessions = children(server.id());
+            // Each session leads a process group of its own. The parent goes first, so that it does
+            // not start a recovery.
+            signal(server.id(), "KILL");
+            sessions.into_iter().for_each(|session| signal(session, "KILL"));
+        }
+    }
+
+    pub(super) fn start_again(&mut self, psql: &Psql) {
+        assert!(self.server.is_none(), "PostgreSQL is running");
+        assert!(
+            self.serve(psql),
+            "PostgreSQL does not start again; its log ends:\n{}",
+            process::log_tail(self.folder.path())
+        );
+    }
+
+    pub(super) fn log(&self) -> String {
+        process::log(self.folder.path())
+    }
+
+    /// Starts the server and waits; false when it ended instead (its port was taken).
+    fn serve(&mut self, psql: &Psql) -> bool {
+        let mut command = as_postgres(&self.bin.join("postgres"), self.folder.path());
+        command.arg("-D").arg(self.folder.path().join("data")).args(["-p", &self.port.to_string()]);
+        let mut server = Process::start(&mut command, self.folder.path());
+        let serves = until_within(START_DEADLINE, "PostgreSQL serves", || {
+            if server.has_ended() {
+                return Some(false);
+            }
+            psql.run("SELECT 1").is_ok().then_some(true)
+        });
+        self.server = serves.then_some(server);
+        serves
+    }
+
+    fn psql(&self) -> Psql {
+        Psql {
+            program: self.bin.join("psql"),
+            host: "127.0.0.1".to_owned(),
+            port: self.port,
+            user: "postgres".to_owned(),
+            password: PASSWORD.to_owned(),
+            database: "postgres".to_owned(),
+        }
+    }
+}
+
+/// The folder of the newest server's binaries, or that of `TARN_PG_BIN`.
+fn bin() -> PathBuf {
+    if let Some(bin) = std::env::var_os("TARN_PG_BIN").filter(|bin| !bin.is_empty()) {
+        return bin.into();
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions
+        .map(|version| version.path().join("bin"))
+        .filter(|bin| bin.join("initdb").exists())
+        .max_by_key(|bin| {
+            let version = bin.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+            version.and_then(|version| version.parse::<u32>().ok())
+        })
+        .expect("PostgreSQL's server is installed: run tests/harness/setup")
+}
+
+fn initdb(bin: &Path, folder: &Path) {
+    let password = folder.join("password");
+    std::fs::write(&password, PASSWORD).expect("the password file can be written");
+    let mut command = as_postgres(&bin.join("initdb"), folder);
+    command
+        .arg("-D")
+        .arg(folder.join("data"))
+        .args(["-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"])
+        .args(["--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile"])
+        .arg(&password);
+    let output = command.output().expect("initdb starts");
+    assert!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The command, as a user that PostgreSQL accepts: it refuses to run as root.
+fn as_postgres(program: &Path, folder: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.current_dir(folder);
+    command
+}
+
+fn give_to_postgres(folder: &Path) {
+    if is_root() {
+        let owner = Command::new("chown").arg("postgres").arg(folder).status();
+        assert!(
+            owner.is_ok_and(|status| status.success()),
+            "there is no user postgres: run tests/harness/setup"
+        );
+    }
+}
+
+fn is_root() -> bool {
+    // The owner of this process' own folder under /proc.
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}

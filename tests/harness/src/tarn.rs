@@ -1,0 +1,177 @@
+//! `tarn serve` on a data folder of its own.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
+use crate::http::{HttpAnswer, Request, basic};
+use crate::port::free_port;
+use crate::process::{self, Process};
+use crate::wait::until_within;
+
+/// The API's password.
+const PASSWORD: &str = "tarn-test api p@ss:w/?ord#%";
+
+/// A running Tarn.
+#[derive(Debug)]
+pub struct Tarn {
+    /// `None` while stopped. Before the folder, so that it ends first.
+    process: Option<Process>,
+    folder: TempDir,
+    port: u16,
+    environment: Vec<(String, String)>,
+}
+
+impl Tarn {
+    /// Starts `tarn serve` and waits until it is ready. The binary is that of `TARN_BIN`, or the one
+    /// that this build's target folder holds.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with further environment variables.
+    #[must_use]
+    pub fn start_with(environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::Builder::new().prefix("tarn-serve-").tempdir().expect("a folder can be made");
+        let environment =
+            environment.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut tarn = Self { process: None, folder, port: 0, environment };
+        for _ in 0..START_ATTEMPTS_MAX {
+            tarn.port = free_port();
+            if tarn.serve() {
+                return tarn;
+            }
+        }
+        panic!("tarn does not start; its log ends:\n{}", tarn.log_tail());
+    }
+
+    /// The API's port; a restart keeps it.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The API's password; the user's name is empty.
+    #[must_use]
+    pub fn password(&self) -> &'static str {
+        PASSWORD
+    }
+
+    /// The data folder.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The process' id. Panics while it is stopped.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().expect("tarn is running").id()
+    }
+
+    /// GET, authenticated. Panics when no answer arrives.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> HttpAnswer {
+        self.request("GET", path, b"")
+    }
+
+    /// POST with a JSON body, authenticated. Panics when no answer arrives.
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &Value) -> HttpAnswer {
+        self.request("POST", path, body.to_string().as_bytes())
+    }
+
+    /// Any request, authenticated. Panics when no answer arrives.
+    #[track_caller]
+    pub fn request(&self, method: &str, path: &str, body: &[u8]) -> HttpAnswer {
+        let authorization = basic("", PASSWORD);
+        let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+        self.send(&Request { method, path, headers: &headers, body })
+            .unwrap_or_else(|error| panic!("no answer to {method} {path}: {error}\n{}", self.log_tail()))
+    }
+
+    /// A request as given, with no header added. The error is that of the connection.
+    ///
+    /// # Errors
+    /// When the connection fails or the answer is not HTTP.
+    pub fn try_request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> std::io::Result<HttpAnswer> {
+        self.send(&Request { method, path, headers, body })
+    }
+
+    /// Kills the process at once.
+    pub fn kill(&mut self) {
+        // Dropping kills.
+        drop(self.process.take());
+    }
+
+    /// Asks the process to stop and waits; returns whether it ended with success.
+    pub fn stop(&mut self) -> bool {
+        self.process.take().expect("tarn is running").stop("TERM")
+    }
+
+    /// Starts the stopped or killed process on its port and data and waits until it is ready.
+    pub fn start_again(&mut self) {
+        assert!(self.process.is_none(), "tarn is running");
+        assert!(self.serve(), "tarn does not start again; its log ends:\n{}", self.log_tail());
+    }
+
+    /// Everything the process, and those before it on the same data, wrote.
+    #[must_use]
+    pub fn log(&self) -> String {
+        process::log(self.folder.path())
+    }
+
+    fn log_tail(&self) -> String {
+        process::log_tail(self.folder.path())
+    }
+
+    /// Starts the process and waits; false when it ended instead.
+    fn serve(&mut self) -> bool {
+        let mut command = Command::new(binary());
+        command
+            .arg("serve")
+            .env("TARN_LISTEN", format!("127.0.0.1:{}", self.port))
+            .env("TARN_DATA_DIR", self.data_dir())
+            .env("TARN_PASSWORD", PASSWORD)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.folder.path());
+        let mut process = Process::start(&mut command, self.folder.path());
+        let ready = Request { method: "GET", path: "/readyz", headers: &[], body: &[] };
+        let serves = until_within(START_DEADLINE, "tarn is ready", || {
+            if process.has_ended() {
+                return Some(false);
+            }
+            self.send(&ready).is_ok_and(|answer| answer.status == 200).then_some(true)
+        });
+        self.process = serves.then_some(process);
+        serves
+    }
+
+    fn send(&self, request: &Request<'_>) -> std::io::Result<HttpAnswer> {
+        request.send("127.0.0.1", self.port)
+    }
+}
+
+/// The binary under test.
+fn binary() -> PathBuf {
+    if let Some(binary) = std::env::var_os("TARN_BIN").filter(|binary| !binary.is_empty()) {
+        return binary.into();
+    }
+    // A test runs as <target>/<profile>/deps/<name>; the binary is beside that folder.
+    let test = std::env::current_exe().expect("a process knows its own path");
+    let folders = test.ancestors().skip(1).take(2);
+    folders
+        .map(|folder| folder.join("tarn"))
+        .find(|binary| binary.exists())
+        .expect("the tarn binary is built (cargo build -p tarn), or TARN_BIN names one")
+}
