@@ -1,18 +1,38 @@
 //! What the service is about, as plain data: peers, mirrors, states, failures, secrets, positions.
 //!
 //! This crate is the API's resources defined once, with serde on them. It does no I/O, holds no clock
-//! and knows no store. Invariant: a secret leaves it only through [`Secret::expose`].
+//! and knows no store. Invariants: a secret leaves it only through [`Secret::expose`]; which request a
+//! mirror takes in which state is decided in [`decide`] and nowhere else.
 
+mod batch;
+mod edition;
+mod enumerated;
 mod failure;
+mod log;
 mod mirror;
+mod name;
 mod peer;
 mod position;
+mod request;
+mod script;
 mod secret;
 mod state;
+mod timestamp;
 
+pub use batch::CdcBatch;
+pub use edition::Edition;
+pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};
-pub use mirror::{ColumnMapping, MirrorSpec, TableMapping};
-pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PostgresConfig, SshConfig};
+pub use log::{LogEntry, LogLevel};
+pub use mirror::{
+    ColumnMapping, DropOptions, Mirror, MirrorEdit, MirrorSpec, PendingEdit, RowCounts, TableEngine,
+    TableLoad, TableMapping, TypeSystem, workflow_id,
+};
+pub use name::{mirror_name_problem, peer_name_problem, slot_name_problem};
+pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};
 pub use position::Position;
+pub use request::{StateRequest, Verdict, decide, refusal};
+pub use script::{Script, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};
 pub use state::{DesiredState, MirrorState};
+pub use timestamp::Timestamp;

@@ -1,7 +1,12 @@
 //! Peers: the registered data stores.
 
+mod kind;
+mod secrets;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::kind::PeerKind;
+use crate::failure::Problem;
 use crate::secret::Secret;
 
 /// A registered data store.
@@ -21,6 +26,69 @@ pub enum PeerConfig {
     Postgres(PostgresConfig),
     /// ClickHouse.
     Clickhouse(ClickHouseConfig),
+}
+
+impl PeerConfig {
+    /// The kind these settings are for.
+    pub fn kind(&self) -> PeerKind {
+        match self {
+            Self::Postgres(_) => PeerKind::Postgres,
+            Self::Clickhouse(_) => PeerKind::ClickHouse,
+        }
+    }
+
+    /// Puts the usual value where a client left something open.
+    pub fn fill_defaults(&mut self) {
+        match self {
+            Self::Postgres(config) => {
+                if config.port == 0 {
+                    config.port = 5432;
+                }
+                if let Some(ssh) = &mut config.ssh_config
+                    && ssh.port == 0
+                {
+                    ssh.port = 22;
+                }
+            }
+            Self::Clickhouse(config) => {
+                if config.port == 0 {
+                    config.port = if config.disable_tls { 8123 } else { 8443 };
+                }
+                for field in [&mut config.user, &mut config.database] {
+                    if field.is_empty() {
+                        *field = "default".into();
+                    }
+                }
+            }
+        }
+    }
+
+    /// What of the settings cannot be right, whatever the store says. Paths are within the settings.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut need = |path: &str, value: &str| {
+            if value.is_empty() {
+                problems.push(Problem::new(path, "is missing", format!("set {path}")));
+            }
+        };
+        match self {
+            Self::Postgres(config) => {
+                need("host", &config.host);
+                need("user", &config.user);
+                need("database", &config.database);
+                if let Some(ssh) = &config.ssh_config {
+                    need("ssh_config.host", &ssh.host);
+                    need("ssh_config.user", &ssh.user);
+                }
+                if config.require_tls && config.disable_tls {
+                    let message = "is set together with disable_tls";
+                    problems.push(Problem::new("require_tls", message, "set one of the two"));
+                }
+            }
+            Self::Clickhouse(config) => need("host", &config.host),
+        }
+        problems
+    }
 }
 
 /// How to reach a PostgreSQL server.
