@@ -1,1 +1,7 @@
-//! tarn-e2e
+//! The whole of Tarn on real services: the binary, PostgreSQL and the ClickHouse engine, spoken to as
+//! users speak to them. [`Scene`] sets the three up; the tests are in `tests/`, a file per promise.
+
+mod comparison;
+mod scene;
+
+pub use scene::Scene;

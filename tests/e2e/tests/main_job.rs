@@ -1,0 +1,108 @@
+//! A table is loaded, then follows; a script changes it on the way; dropping leaves nothing behind.
+
+use serde_json::json;
+use tarn_e2e::Scene;
+
+const TABLE: &str = "CREATE TABLE items (id bigint PRIMARY KEY, name text, price numeric(12,2), at timestamptz NOT NULL);
+    INSERT INTO items SELECT n, 'item ' || n, n / 100.0, timestamptz '2025-01-01 00:00:00Z' + n * interval '1 second'
+    FROM generate_series(1, 20000) n";
+const SOURCE: &str = "SELECT id::text, name, price::text, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') \
+    FROM items ORDER BY id";
+const TARGET: &str = "SELECT toString(id), name, toString(price), toString(at) FROM items FINAL ORDER BY id \
+    SETTINGS output_format_decimal_trailing_zeros = 1";
+
+#[test]
+fn a_table_is_loaded_and_every_kind_of_change_follows() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({"snapshot_num_rows_per_partition": 3000}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query(
+        "INSERT INTO items VALUES (20001, NULL, 1.10, '2026-01-01Z');
+         UPDATE items SET name = name || ' new' WHERE id % 100 = 0;
+         UPDATE items SET id = -id WHERE id BETWEEN 10 AND 19;
+         DELETE FROM items WHERE id BETWEEN 500 AND 599;
+         DELETE FROM items WHERE id = 7; INSERT INTO items VALUES (7, 'again', 0, now());",
+    );
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("TRUNCATE items; INSERT INTO items VALUES (1, 'after', 2, now())");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_script_changes_and_drops_rows_in_snapshot_and_stream_alike() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.script(
+        "even",
+        "function onRecord(r)\n  if r.row.id % 2 == 1 then return nil end\n  r.row.name = '***'\n  return r.row\nend",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({"script": "even"}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_for_target("SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL", "10000 ******");
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'odd', 1, now()), (20002, 'even', 1, now())");
+    scene.wait_for_target("SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL", "10001 ******");
+}
+
+#[test]
+fn a_script_error_stops_the_mirror_with_script_line_table_and_key() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.script("picky", "function onRecord(r)\n  if r.row.id == 20001 then\n    error('no more')\n  end\n  return r.row\nend");
+    scene.mirror("items", &[("public.items", "items")], &json!({"script": "picky"}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'bad', 1, now())");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    let log = scene.log("items");
+    for part in ["picky", "3", "public.items", "20001", "no more"] {
+        assert!(log.contains(part), "{part} in {log}");
+    }
+}
+
+#[test]
+fn dropping_a_mirror_leaves_no_slot_and_no_publication() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    assert_eq!(scene.leftovers(), ["slot tarn_slot_items", "publication tarn_pub_items"]);
+    scene.request_state("items", "STATUS_TERMINATED");
+    scene.wait_for_state("items", "STATUS_TERMINATED");
+    assert_eq!(scene.leftovers(), [""; 0]);
+    let log = scene.log("items");
+    assert!(!log.is_empty(), "the log of a dropped mirror stays readable");
+}
+
+#[test]
+fn a_paused_mirror_rests_and_goes_on_where_it_was() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.request_state("items", "STATUS_PAUSED");
+    scene.wait_for_state("items", "STATUS_PAUSED");
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'while paused', 1, now())");
+    scene.request_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_table_added_by_an_edit_is_loaded_and_follows() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.postgres.query("CREATE TABLE more (id int PRIMARY KEY, t text); INSERT INTO more SELECT n, 'x' FROM generate_series(1, 1000) n");
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.request_state("items", "STATUS_PAUSED");
+    scene.wait_for_state("items", "STATUS_PAUSED");
+    scene.postgres.query("INSERT INTO more VALUES (2000, 'while paused'); UPDATE items SET name = 'p' WHERE id = 1");
+    let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING", "flowConfigUpdate": {
+        "cdcFlowConfigUpdate": {"additionalTables": [
+            {"sourceTableIdentifier": "public.more", "destinationTableIdentifier": "more"}]}}});
+    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+    scene.wait_for_target("SELECT count() FROM more FINAL", "1001");
+    scene.postgres.query("DELETE FROM more WHERE id <= 10; INSERT INTO more VALUES (3000, 'later')");
+    scene.wait_until_equal("SELECT id::text, t FROM more ORDER BY id", "SELECT toString(id), t FROM more FINAL ORDER BY id");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
