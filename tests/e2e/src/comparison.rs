@@ -14,8 +14,7 @@ const SHOWN: usize = 5;
 pub(crate) fn wait_until_equal(scene: &Scene, source_sql: &str, target_sql: &str, deadline: Duration) {
     let begun = Instant::now();
     loop {
-        let (source, target) =
-            (scene.postgres.try_query(source_sql), scene.clickhouse.try_query(target_sql));
+        let (source, target) = (scene.postgres.try_query(source_sql), scene.clickhouse.try_query(target_sql));
         if let (Ok(source), Ok(target)) = (&source, &target)
             && source == target
         {

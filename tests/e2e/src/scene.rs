@@ -18,7 +18,6 @@ pub struct Scene {
     pub tarn: Tarn,
 }
 
-
 impl Scene {
     /// Starts all three and creates both peers.
     #[must_use]

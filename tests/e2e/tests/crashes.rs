@@ -9,7 +9,8 @@ const TABLE: &str = "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, big 
     INSERT INTO t SELECT n, 0, CASE WHEN n % 10 = 0 THEN repeat(md5(n::text), 100) END, repeat('x', n % 200)
     FROM generate_series(1, 100000) n";
 const SOURCE: &str = "SELECT id::text, n::text, md5(big), md5(pad) FROM t ORDER BY id";
-const TARGET: &str = "SELECT toString(id), toString(n), lower(hex(MD5(big))), lower(hex(MD5(pad))) FROM t FINAL ORDER BY id";
+const TARGET: &str =
+    "SELECT toString(id), toString(n), lower(hex(MD5(big))), lower(hex(MD5(pad))) FROM t FINAL ORDER BY id";
 
 /// One transaction of every kind of change; `round` makes it touch other rows each time.
 fn change(scene: &Scene, round: u64) {
@@ -34,7 +35,9 @@ fn tarn_killed_ten_times_in_snapshot_and_stream_ends_with_both_sides_equal() {
         // Kills fall on different moments: right after the start, within the load, within the stream.
         let rows = round * 15_000;
         until("some rows arrived", || {
-            let arrived = scene.clickhouse.scalar("SELECT count() FROM system.tables WHERE name = 't' AND database = currentDatabase()");
+            let arrived = scene.clickhouse.scalar(
+                "SELECT count() FROM system.tables WHERE name = 't' AND database = currentDatabase()",
+            );
             if arrived.as_deref() != Some("1") {
                 return (round == 0).then_some(());
             }

@@ -40,16 +40,25 @@ fn a_script_changes_and_drops_rows_in_snapshot_and_stream_alike() {
     );
     scene.mirror("items", &[("public.items", "items")], &json!({"script": "even"}));
     scene.wait_for_state("items", "STATUS_RUNNING");
-    scene.wait_for_target("SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL", "10000 ******");
+    scene.wait_for_target(
+        "SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL",
+        "10000 ******",
+    );
     scene.postgres.query("INSERT INTO items VALUES (20001, 'odd', 1, now()), (20002, 'even', 1, now())");
-    scene.wait_for_target("SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL", "10001 ******");
+    scene.wait_for_target(
+        "SELECT concat(toString(count()), ' ', min(name), max(name)) FROM items FINAL",
+        "10001 ******",
+    );
 }
 
 #[test]
 fn a_script_error_stops_the_mirror_with_script_line_table_and_key() {
     let scene = Scene::start();
     scene.postgres.query(TABLE);
-    scene.script("picky", "function onRecord(r)\n  if r.row.id == 20001 then\n    error('no more')\n  end\n  return r.row\nend");
+    scene.script(
+        "picky",
+        "function onRecord(r)\n  if r.row.id == 20001 then\n    error('no more')\n  end\n  return r.row\nend",
+    );
     scene.mirror("items", &[("public.items", "items")], &json!({"script": "picky"}));
     scene.wait_for_state("items", "STATUS_RUNNING");
     scene.postgres.query("INSERT INTO items VALUES (20001, 'bad', 1, now())");
@@ -96,13 +105,18 @@ fn a_table_added_by_an_edit_is_loaded_and_follows() {
     scene.wait_for_state("items", "STATUS_RUNNING");
     scene.request_state("items", "STATUS_PAUSED");
     scene.wait_for_state("items", "STATUS_PAUSED");
-    scene.postgres.query("INSERT INTO more VALUES (2000, 'while paused'); UPDATE items SET name = 'p' WHERE id = 1");
+    scene
+        .postgres
+        .query("INSERT INTO more VALUES (2000, 'while paused'); UPDATE items SET name = 'p' WHERE id = 1");
     let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING", "flowConfigUpdate": {
         "cdcFlowConfigUpdate": {"additionalTables": [
             {"sourceTableIdentifier": "public.more", "destinationTableIdentifier": "more"}]}}});
     assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
     scene.wait_for_target("SELECT count() FROM more FINAL", "1001");
     scene.postgres.query("DELETE FROM more WHERE id <= 10; INSERT INTO more VALUES (3000, 'later')");
-    scene.wait_until_equal("SELECT id::text, t FROM more ORDER BY id", "SELECT toString(id), t FROM more FINAL ORDER BY id");
+    scene.wait_until_equal(
+        "SELECT id::text, t FROM more ORDER BY id",
+        "SELECT toString(id), t FROM more FINAL ORDER BY id",
+    );
     scene.wait_until_equal(SOURCE, TARGET);
 }

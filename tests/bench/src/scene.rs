@@ -1,0 +1,100 @@
+//! The services of the bench, and a mirror's life as it is measured.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tarn_harness::{ClickHouse, Postgres, Tarn};
+
+/// Longest wait for one measured step.
+const PATIENCE: Duration = Duration::from_secs(1200);
+/// How often a state is asked for: small beside every measured time.
+const POLL: Duration = Duration::from_millis(20);
+
+/// PostgreSQL, ClickHouse and Tarn with both as peers.
+pub struct Scene {
+    /// The source.
+    pub postgres: Postgres,
+    /// The destination.
+    pub clickhouse: ClickHouse,
+    /// What is measured.
+    pub tarn: Tarn,
+}
+
+impl Scene {
+    /// Starts everything.
+    pub fn start() -> Self {
+        let settings = [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("fsync", "off")];
+        let scene = Self {
+            postgres: Postgres::start_with(&settings),
+            clickhouse: ClickHouse::start(),
+            tarn: Tarn::start(),
+        };
+        for (name, kind, key, config) in [
+            ("source", 3, "postgres_config", scene.postgres.peer_config()),
+            ("target", 8, "clickhouse_config", scene.clickhouse.peer_config()),
+        ] {
+            scene.post("peers/create", &json!({"peer": {"name": name, "type": kind, key: config}}));
+        }
+        scene
+    }
+
+    /// POST under `/api/v1/`; panics unless it succeeds.
+    pub fn post(&self, path: &str, body: &Value) -> Value {
+        let answer = self.tarn.post(&format!("/api/v1/{path}"), body);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Creates a mirror of the bench's table into a table of the mirror's name.
+    pub fn mirror(&self, name: &str, further: &Value) {
+        let mut configs = json!({
+            "flow_job_name": name, "source_name": "source", "destination_name": "target",
+            "table_mappings": [{"source_table_identifier": "public.bench", "destination_table_identifier": name}],
+            "do_initial_snapshot": true, "idle_timeout_seconds": 1});
+        if let (Some(configs), Some(further)) = (configs.as_object_mut(), further.as_object()) {
+            configs.extend(further.clone());
+        }
+        self.post("flows/cdc/create", &json!({"connection_configs": configs}));
+    }
+
+    /// Asks a mirror for a state and waits for it.
+    pub fn bring_to(&self, mirror: &str, state: &str) {
+        self.request(mirror, state);
+        self.wait_for(mirror, state);
+    }
+
+    /// Asks a mirror for a state.
+    pub fn request(&self, mirror: &str, state: &str) {
+        let answer =
+            self.post("mirrors/state_change", &json!({"flowJobName": mirror, "requestedFlowState": state}));
+        assert_eq!(answer["ok"], true, "{answer}");
+    }
+
+    /// Waits for a state; how long it took.
+    pub fn wait_for(&self, mirror: &str, state: &str) -> Duration {
+        self.wait(&format!("{mirror} {state}"), || {
+            let status = self.post("mirrors/status", &json!({"flowJobName": mirror}));
+            assert_ne!(status["currentFlowState"], "STATUS_FAILED", "{}", self.log(mirror));
+            status["currentFlowState"] == state
+        })
+    }
+
+    /// Waits until the destination's table has this many rows; how long it took.
+    pub fn wait_for_rows(&self, table: &str, rows: u64) -> Duration {
+        let sql = format!("SELECT count() FROM {table}");
+        self.wait(&sql, || self.clickhouse.scalar(&sql).is_some_and(|count| count.parse() == Ok(rows)))
+    }
+
+    fn wait(&self, what: &str, mut done: impl FnMut() -> bool) -> Duration {
+        let begun = Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < PATIENCE, "{what} did not happen");
+            std::thread::sleep(POLL);
+        }
+        begun.elapsed()
+    }
+
+    fn log(&self, mirror: &str) -> Value {
+        self.post("mirrors/logs", &json!({"flow_job_name": mirror, "page": 1, "num_per_page": 20}))
+    }
+}
