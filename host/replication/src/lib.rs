@@ -12,11 +12,19 @@
 
 mod batch;
 mod checkpoint;
+pub mod config;
 mod destination;
+mod hand;
 mod instances;
 mod ledger;
+mod machine;
 mod observer;
+mod retry;
+mod run;
+mod settings;
 mod source;
+mod stream;
+mod supervise;
 mod transform;
 
 pub use batch::{Batch, Limits};
@@ -24,6 +32,12 @@ pub use checkpoint::{BatchRecord, Checkpoint, Checkpoints, Resume};
 pub use destination::{Ack, Destination};
 pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
+pub use machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
 pub use observer::{Notice, Observer, Silent, Watermarks};
+pub use retry::{BackOff, Remedy, remedy};
+pub use run::Run;
+pub use settings::{SnapshotBounds, SnapshotSettings, StreamBounds, StreamSettings};
 pub use source::{Changes, HeldSnapshot, PartitionRead, SnapshotSource, Source};
-pub use transform::{Rejection, Transform, Transformed};
+pub use stream::{StreamParts, stream};
+pub use supervise::{Ended, supervise};
+pub use transform::{RecordPolicy, Rejection, Transform, Transformed};

@@ -1,0 +1,46 @@
+//! What every run is given: whom to tell, and when to stop.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::observer::{Notice, Observer};
+
+/// Shared by the lives of a mirror's stream or snapshot; see [`crate::supervise`].
+#[derive(Clone)]
+pub struct Run {
+    /// Watches.
+    pub observer: Arc<dyn Observer>,
+    /// Asks for a clean end.
+    pub stop: CancellationToken,
+    /// Failures since the last progress.
+    failures: Arc<AtomicU32>,
+}
+
+impl Run {
+    /// A run without failures so far.
+    pub fn new(observer: Arc<dyn Observer>, stop: CancellationToken) -> Self {
+        Self { observer, stop, failures: Arc::default() }
+    }
+
+    /// Something is safe now that was not before: delays start small again.
+    pub(crate) fn note_progress(&self) {
+        let attempts = self.failures.swap(0, Ordering::Relaxed);
+        if attempts > 0 {
+            self.observer.notice(Notice::Recovered { attempts });
+        }
+    }
+
+    /// Counts a failure and returns how many there were without progress between them.
+    pub(crate) fn note_failure(&self) -> u32 {
+        self.failures.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("stop", &self.stop).field("failures", &self.failures).finish()
+    }
+}

@@ -1,0 +1,229 @@
+//! Performs what the machine decides: waits for calls, timers and the stop, and begins calls.
+//!
+//! It decides nothing. Each part lives in a [`Hand`]; the loop waits for whichever answers first, tells the
+//! machine, and begins what the machine asks for.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tarn_model::Failure;
+use tokio::time::{Instant, sleep_until};
+
+use crate::checkpoint::{BatchRecord, Checkpoints, Resume};
+use crate::config::STEADY_AFTER;
+use crate::destination::Destination;
+use crate::hand::Hand;
+use crate::machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
+use crate::observer::Notice;
+use crate::run::Run;
+use crate::settings::StreamSettings;
+use crate::source::Source;
+use crate::transform::{RecordPolicy, Transform};
+
+/// The instances of one life of a stream. They are dropped when it ends.
+pub struct StreamParts<S, T, D, C> {
+    /// Configured, not yet open.
+    pub source: S,
+    /// `None` when the mirror has no script; then `T` is [`crate::NoTransform`] where it has no other.
+    pub transform: Option<T>,
+    /// Its tables exist.
+    pub destination: D,
+    /// Where positions go.
+    pub checkpoints: C,
+}
+
+/// Opens the source at `resume` and streams until `run.stop`, then ends what is under way within the drain
+/// deadline.
+///
+/// Dropping the future aborts the calls in flight; the next life starts from the last checkpoint all the
+/// same.
+///
+/// # Errors
+///
+/// The first failure of any part, after what could still be finished was. A stop that meets trouble is no
+/// error: see [`Stopped::trouble`].
+pub async fn stream<S, T, D, C>(
+    mut parts: StreamParts<S, T, D, C>,
+    resume: Resume,
+    settings: StreamSettings,
+    run: Run,
+) -> Result<Stopped, Failure>
+where
+    S: Source,
+    T: Transform,
+    D: Destination,
+    C: Checkpoints,
+{
+    let script = if parts.transform.is_some() { Script::Present } else { Script::Absent };
+    let policy = settings.records.clone();
+    let drain_deadline = settings.bounds.drain_deadline;
+    let machine = Machine::new(settings, script, &resume);
+    // An instance whose opening is dropped is dropped with it.
+    match run.stop.run_until_cancelled(parts.source.open(&resume.position)).await {
+        Some(opened) => opened?,
+        None => return Ok(Stopped { watermarks: machine.watermarks(), trouble: None }),
+    }
+    let mut stream = Stream {
+        machine,
+        hands: Hands {
+            source: Hand::new(parts.source),
+            transform: parts.transform.map_or_else(Hand::gone, Hand::new),
+            destination: Hand::new(parts.destination),
+            checkpoints: Hand::new(parts.checkpoints),
+        },
+        policy: Arc::new(policy),
+        saving: Vec::new(),
+        began: Instant::now(),
+        run,
+    };
+    stream.run(drain_deadline).await
+}
+
+struct Stream<S, T, D, C> {
+    machine: Machine,
+    hands: Hands<S, T, D, C>,
+    policy: Arc<RecordPolicy>,
+    /// The batches of the save in flight.
+    saving: Vec<BatchRecord>,
+    began: Instant,
+    run: Run,
+}
+
+struct Hands<S, T, D, C> {
+    source: Hand<S, Event>,
+    transform: Hand<T, Event>,
+    destination: Hand<D, Event>,
+    checkpoints: Hand<C, Event>,
+}
+
+impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C> {
+    async fn run(&mut self, drain_deadline: Duration) -> Result<Stopped, Failure> {
+        let mut event = Event::Woke;
+        let mut deadline = None;
+        loop {
+            if let Some(end) = self.step(event) {
+                return end;
+            }
+            if self.machine.is_draining() && deadline.is_none() {
+                deadline = Some(Instant::now() + drain_deadline);
+            }
+            event = match self.next(deadline).await {
+                Some(event) => event,
+                None => return self.machine.give_up(),
+            };
+        }
+    }
+
+    /// Applies an event and begins what follows; the end of the run if that is what follows.
+    fn step(&mut self, event: Event) -> Option<Result<Stopped, Failure>> {
+        self.tell(&event);
+        let before = self.machine.watermarks();
+        let now = Now { elapsed: self.began.elapsed(), wall: SystemTime::now() };
+        let effects = self.machine.apply(now, event);
+        let watermarks = self.machine.watermarks();
+        if watermarks != before {
+            let window_bytes = self.machine.window_bytes();
+            self.run.observer.notice(Notice::Progress { watermarks, window_bytes });
+        }
+        for effect in effects {
+            match effect {
+                Effect::Finish(end) => return Some(end),
+                other => self.begin(other),
+            }
+        }
+        None
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let observer = &self.run.observer;
+        match event {
+            Event::Read(changes) => {
+                if let Some(batch) = &changes.batch {
+                    observer.notice(Notice::RowsRead { rows: u64::from(batch.rows) });
+                }
+            }
+            Event::Evolved => observer.notice(Notice::SchemaEvolved),
+            Event::Saved => {
+                if !self.saving.is_empty() || self.began.elapsed() >= STEADY_AFTER {
+                    self.run.note_progress();
+                }
+                for record in self.saving.drain(..) {
+                    observer.notice(Notice::BatchEnded(&record));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, effect: Effect) {
+        let hands = &mut self.hands;
+        match effect {
+            Effect::Read(limits) => hands.source.begin(|mut source| async move {
+                let answer = source.read(limits).await.map(Event::Read);
+                (source, answer)
+            }),
+            Effect::Confirm(position) => hands.source.begin(|mut source| async move {
+                let answer = source.confirm(&position).await.map(|()| Event::Confirmed);
+                (source, answer)
+            }),
+            Effect::Transform(batch) => {
+                let (policy, observer) = (Arc::clone(&self.policy), Arc::clone(&self.run.observer));
+                hands.transform.begin(|mut transform| async move {
+                    let answer = transform.apply(batch).await;
+                    let judged = answer.and_then(|answer| policy.judge(answer, &*observer));
+                    (transform, judged.map(Event::Transformed))
+                });
+            }
+            Effect::Write(batches) => hands.destination.begin(|mut destination| async move {
+                let answer = destination.write(batches).await.map(Event::Written);
+                (destination, answer)
+            }),
+            Effect::Flush => hands.destination.begin(|mut destination| async move {
+                let answer = destination.flush().await.map(|()| Event::Flushed);
+                (destination, answer)
+            }),
+            Effect::Evolve(schema) => hands.destination.begin(|mut destination| async move {
+                let answer = destination.evolve(schema).await.map(|()| Event::Evolved);
+                (destination, answer)
+            }),
+            Effect::Save(checkpoint) => {
+                self.saving.clone_from(&checkpoint.batches);
+                hands.checkpoints.begin(|mut checkpoints| async move {
+                    let answer = checkpoints.save(&checkpoint).await.map(|()| Event::Saved);
+                    (checkpoints, answer)
+                });
+            }
+            Effect::Begun { number, first_sequence } => {
+                self.run.observer.notice(Notice::BatchBegun { number, first_sequence });
+            }
+            Effect::Finish(_) => {} // `step` returns it
+        }
+    }
+
+    /// Waits for what happens next; `None` when the drain deadline has passed.
+    ///
+    /// Every arm may be dropped: a hand's call goes on in its task, and the rest only waits. The order
+    /// prefers what makes room over what needs it.
+    async fn next(&mut self, deadline: Option<Instant>) -> Option<Event> {
+        let hands = &mut self.hands;
+        let wake = self.machine.wake_at().map(|elapsed| self.began + elapsed);
+        let (part, answer) = tokio::select! {
+            biased;
+            () = self.run.stop.cancelled(), if deadline.is_none() => return Some(Event::Stop),
+            answer = hands.checkpoints.done() => (Part::Checkpoints, answer),
+            answer = hands.destination.done() => (Part::Destination, answer),
+            answer = hands.transform.done() => (Part::Transform, answer),
+            answer = hands.source.done() => (Part::Source, answer),
+            () = sleep_until_some(wake) => return Some(Event::Woke),
+            () = sleep_until_some(deadline) => return None,
+        };
+        Some(answer.unwrap_or_else(|failure| Event::Failed(part, failure)))
+    }
+}
+
+async fn sleep_until_some(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
