@@ -1,0 +1,154 @@
+//! The settings that the host gives a plugin, as JSON; `wit/README.md` lists the fields. Absent
+//! fields take their defaults, unknown ones are ignored.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::Failure;
+
+/// What a source is configured with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourceConfig {
+    /// The mirror's name.
+    pub mirror: String,
+    /// The replication slot.
+    pub slot: String,
+    /// The publication.
+    pub publication: String,
+    /// Whether the mirror itself makes, alters and drops the publication.
+    pub publication_managed: bool,
+    /// The tables to replicate.
+    pub tables: Vec<SourceTable>,
+    /// Tables (`schema.name`) whose snapshot still runs while the stream does: unchanged values in
+    /// their rows are fetched by key, because the destination may not have them yet.
+    pub loading: Vec<String>,
+}
+
+/// One table of a source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SourceTable {
+    /// `schema.name`.
+    pub source: String,
+    /// Columns that are not replicated.
+    pub exclude: Vec<String>,
+}
+
+/// What a destination is configured with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationConfig {
+    /// The mirror's name.
+    pub mirror: String,
+    /// The tables to write.
+    pub tables: Vec<DestinationTable>,
+    /// The column that marks deleted rows; empty for [`Self::SOFT_DELETE_COLUMN`].
+    pub soft_delete_column: String,
+    /// The column that says when a row was written; empty for [`Self::SYNCED_AT_COLUMN`].
+    pub synced_at_column: String,
+    /// The cluster to make tables on; empty for none.
+    pub cluster: String,
+    /// Whether tables are made with a replicated engine.
+    pub replicated: bool,
+}
+
+impl DestinationConfig {
+    /// The usual name of the column that marks deleted rows.
+    pub const SOFT_DELETE_COLUMN: &str = "_tarn_is_deleted";
+    /// The usual name of the column that says when a row was written.
+    pub const SYNCED_AT_COLUMN: &str = "_tarn_synced_at";
+    /// The name of the column that holds a row's version.
+    pub const VERSION_COLUMN: &str = "_tarn_version";
+
+    /// The column that marks deleted rows.
+    pub fn soft_delete_column(&self) -> &str {
+        or_default(&self.soft_delete_column, Self::SOFT_DELETE_COLUMN)
+    }
+
+    /// The column that says when a row was written.
+    pub fn synced_at_column(&self) -> &str {
+        or_default(&self.synced_at_column, Self::SYNCED_AT_COLUMN)
+    }
+}
+
+fn or_default<'a>(name: &'a str, default: &'a str) -> &'a str {
+    if name.is_empty() { default } else { name }
+}
+
+/// One table of a destination.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationTable {
+    /// The source's table, `schema.name`.
+    pub source: String,
+    /// The destination's table.
+    pub destination: String,
+    /// The engine to make the table with; empty for the usual one.
+    pub engine: String,
+    /// The expression to partition the table by; empty for none.
+    pub partition_key: String,
+    /// Columns that are not written.
+    pub exclude: Vec<String>,
+    /// Settings of single columns.
+    pub columns: Vec<DestinationColumn>,
+}
+
+/// Settings of one column of a destination's table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationColumn {
+    /// The source's column.
+    pub source_name: String,
+    /// Its name at the destination; empty for the same.
+    pub destination_name: String,
+    /// Its type at the destination; empty for the usual one.
+    pub destination_type: String,
+    /// Its place in the table's sorting key, from 1; 0 when not set.
+    pub ordering: i32,
+    /// Whether the column may be null at the destination although the source's may not.
+    pub nullable_enabled: bool,
+}
+
+/// What a script is opened with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScriptSettings {
+    /// The mirror's name.
+    pub mirror: String,
+    /// The source peer's name.
+    pub source_peer: String,
+    /// The destination peer's name.
+    pub destination_peer: String,
+    /// The mirror's tables.
+    pub tables: Vec<ScriptTable>,
+    /// What the destination takes.
+    pub output: Output,
+}
+
+/// One table as a script sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScriptTable {
+    /// The source's table, `schema.name`.
+    pub source: String,
+    /// The destination's table.
+    pub destination: String,
+}
+
+/// What a destination takes from a script.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Output {
+    /// Rows of tables.
+    #[default]
+    Rows,
+    /// Messages of a queue.
+    Messages,
+}
+
+/// Reads settings; what is wrong with them is a permanent failure that names the place.
+pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json)
+        .map_err(|error| Failure::permanent("settings_invalid", format!("the settings: {error}")))
+}

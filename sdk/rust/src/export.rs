@@ -1,0 +1,55 @@
+//! The macros that make a plugin of a type.
+
+/// Makes the library a source plugin: `export_source!(MySource);`, once in a crate.
+#[macro_export]
+macro_rules! export_source {
+    ($plugin:ty) => {
+        $crate::__export_plugin!($plugin, Source, source);
+    };
+}
+
+/// Makes the library a destination plugin: `export_destination!(MyDestination);`, once in a crate.
+#[macro_export]
+macro_rules! export_destination {
+    ($plugin:ty) => {
+        $crate::__export_plugin!($plugin, Destination, destination);
+    };
+}
+
+/// Makes the library a script plugin: `export_script!(MyScript);`, once in a crate.
+#[macro_export]
+macro_rules! export_script {
+    ($plugin:ty) => {
+        $crate::__export_plugin!($plugin, Script, script);
+    };
+}
+
+/// Natively nothing is exported: there the plugin is a library for its own tests.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_plugin {
+    ($plugin:ty, $role:ident, $world:ident) => {
+        const _: () = {
+            const fn implements<T: $crate::$role>() {}
+            implements::<$plugin>();
+
+            #[cfg(target_family = "wasm")]
+            struct Exported;
+
+            #[cfg(target_family = "wasm")]
+            impl $crate::instance::Slot for Exported {
+                type Plugin = $plugin;
+
+                fn with<R>(f: impl FnOnce(&mut Option<Self::Plugin>) -> R) -> R {
+                    ::std::thread_local! {
+                        static PLUGIN: ::std::cell::RefCell<Option<$plugin>> = const { ::std::cell::RefCell::new(None) };
+                    }
+                    PLUGIN.with_borrow_mut(f)
+                }
+            }
+
+            #[cfg(target_family = "wasm")]
+            $crate::bindings::$world::export!(Exported with_types_in $crate::bindings::$world);
+        };
+    };
+}
