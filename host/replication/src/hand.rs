@@ -76,7 +76,11 @@ impl<I: Send + 'static, T: Send + 'static> Hand<I, T> {
         }
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Busy(_))
+    /// The instance, for calls that nothing overlaps; `None` while it is busy or gone.
+    pub(crate) fn idle_mut(&mut self) -> Option<&mut I> {
+        match &mut self.state {
+            State::Idle(instance) => Some(instance),
+            State::Busy(_) | State::Gone => None,
+        }
     }
 }
