@@ -1,0 +1,140 @@
+//! What goes wrong between us and the server.
+
+use std::io;
+use std::time::Duration;
+
+use crate::server_error::ServerError;
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The way to the server is closed.
+    #[error("cannot reach the server")]
+    Connect {
+        /// Why.
+        #[from]
+        source: tarn_transport::Error,
+    },
+    /// The peer's settings contradict each other.
+    #[error("the peer's settings contradict each other: {0}")]
+    Settings(&'static str),
+    /// The server has no TLS and the peer requires it.
+    #[error("the server offers no tls, and the peer requires it")]
+    TlsNotOffered,
+    /// The server wants what the peer does not have, or cannot prove that it knows the password.
+    #[error("authentication failed: {0}")]
+    Authentication(String),
+    /// The server refused or failed.
+    #[error(transparent)]
+    Server(Box<ServerError>),
+    /// The connection broke.
+    #[error("connection lost while {doing}")]
+    Lost {
+        /// What was being done.
+        doing: &'static str,
+        /// What the socket said.
+        source: io::Error,
+    },
+    /// A deadline passed.
+    #[error("{doing} took longer than {} s", deadline.as_secs())]
+    TimedOut {
+        /// What was being done.
+        doing: &'static str,
+        /// How long.
+        deadline: Duration,
+    },
+    /// The server said something that does not belong there.
+    #[error("unexpected message from the server: {0}")]
+    Protocol(String),
+    /// An answer that does not fit into memory.
+    #[error("the answer is larger than {bytes_max} bytes")]
+    AnswerTooLarge {
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// The connection is in another state than the call needs.
+    #[error("the connection cannot serve this call: {0}")]
+    State(&'static str),
+}
+
+/// What kind of trouble an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The server is not reachable at the moment, or the connection broke.
+    Connection,
+    /// The server refuses us, or we refuse the server: certificates, passwords, roles.
+    Authentication,
+    /// The server answered with an error.
+    Server,
+}
+
+impl Error {
+    /// The SQLSTATE; `08000` when the connection failed or was lost, `28000` when it was refused on
+    /// our side.
+    pub fn sqlstate(&self) -> &str {
+        match self {
+            Self::Server(error) => &error.sqlstate,
+            _ => match self.class() {
+                Class::Authentication => "28000",
+                Class::Connection | Class::Server => "08000",
+            },
+        }
+    }
+
+    /// What kind of trouble it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Connect { source } if source.is_permanent() => Class::Authentication,
+            Self::Settings(_) | Self::TlsNotOffered | Self::Authentication(_) => Class::Authentication,
+            Self::Server(error) => match error.sqlstate.as_str() {
+                // Shut down, crashed, starting up, thrown out for idling.
+                "57P01" | "57P02" | "57P03" | "57P05" => Class::Connection,
+                code if code.starts_with("08") => Class::Connection,
+                code if code.starts_with("28") => Class::Authentication,
+                _ => Class::Server,
+            },
+            Self::Connect { .. }
+            | Self::Lost { .. }
+            | Self::TimedOut { .. }
+            | Self::Protocol(_)
+            | Self::AnswerTooLarge { .. }
+            | Self::State(_) => Class::Connection,
+        }
+    }
+
+    /// The server's detail and advice; empty where there is none.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Server(error) => {
+                let parts = [error.detail.as_str(), error.hint.as_str()];
+                parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The whole chain of causes in one line, for a person.
+    pub fn chain(&self) -> String {
+        let mut text = match self {
+            // The detail has a place of its own.
+            Self::Server(error) => error.message.clone(),
+            _ => self.to_string(),
+        };
+        let mut cause = match self {
+            Self::Server(_) => None,
+            _ => std::error::Error::source(self),
+        };
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+impl From<ServerError> for Error {
+    fn from(error: ServerError) -> Self {
+        Self::Server(Box::new(error))
+    }
+}

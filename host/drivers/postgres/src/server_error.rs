@@ -1,0 +1,79 @@
+//! What the server itself reports.
+
+use std::fmt;
+
+/// An error message of the server. It may quote names and values of the statement it answers, never a
+/// password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// `ERROR`, `FATAL` or `PANIC`.
+    pub severity: String,
+    /// Five characters.
+    pub sqlstate: String,
+    /// What went wrong, in one line.
+    pub message: String,
+    /// More about it; empty where there is nothing more.
+    pub detail: String,
+    /// The server's advice; empty where there is none.
+    pub hint: String,
+}
+
+impl ServerError {
+    /// Reads the body of an `ErrorResponse` or `NoticeResponse`: fields of a letter and a
+    /// zero-terminated text each, ended by a zero.
+    pub(crate) fn parse(mut body: &[u8]) -> Self {
+        let mut error = Self::default();
+        while let [field, rest @ ..] = body {
+            if *field == 0 {
+                break;
+            }
+            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+            match field {
+                // `V` is `S` untranslated and comes after it.
+                b'S' | b'V' => error.severity = text,
+                b'C' => error.sqlstate = text,
+                b'M' => error.message = text,
+                b'D' => error.detail = text,
+                b'H' => error.hint = text,
+                _ => {}
+            }
+            body = rest.get(end + 1..).unwrap_or_default();
+        }
+        error
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for more in [&self.detail, &self.hint] {
+            if !more.is_empty() {
+                write!(f, "; {more}")?;
+            }
+        }
+        write!(f, " (sqlstate {})", self.sqlstate)
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_response_is_read_field_by_field() {
+        let error = ServerError::parse(
+            b"SFEHLER\0VERROR\0C42P01\0Mrelation \"x\" does not exist\0P15\0HMake it.\0\0",
+        );
+        assert_eq!(error.severity, "ERROR");
+        assert_eq!(error.to_string(), "relation \"x\" does not exist; Make it. (sqlstate 42P01)");
+    }
+
+    #[test]
+    fn a_cut_error_response_gives_what_is_there() {
+        assert_eq!(ServerError::parse(b"C42P01\0Mhalf a mess").message, "half a mess");
+        assert_eq!(ServerError::parse(b""), ServerError::default());
+    }
+}

@@ -1,0 +1,126 @@
+//! From a stream to a session: greeting, authentication, settings.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use postgres_protocol::message::{backend, frontend};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+
+use crate::authentication::{Authentication, Credentials, Step};
+use crate::config::{GREETING_BYTES_MAX, REPLICATION_SETTINGS, SESSION_SETTINGS, SETTINGS_SINCE};
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::frame::FrameReader;
+use crate::server_error::ServerError;
+
+const DOING: &str = "starting a session";
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// SQL and COPY.
+    Sql,
+    /// The replication protocol, bound to a database: SQL works too.
+    Replication,
+}
+
+/// Starts a session over a stream that is ready for the startup message.
+pub(crate) async fn start<S: AsyncRead + AsyncWrite + Send + 'static>(
+    stream: S,
+    database: &str,
+    credentials: Credentials<'_>,
+    purpose: Purpose,
+    deadline: Instant,
+    query_deadline: Duration,
+) -> Result<Connection<S>, Error> {
+    let (reader, writer) = tokio::io::split(stream);
+    let mut connection = Connection::new(FrameReader::new(reader), writer, query_deadline);
+    let mut parameters = vec![
+        ("user", credentials.user),
+        ("database", database),
+        ("client_encoding", "UTF8"),
+        ("application_name", "tarn"),
+    ];
+    if purpose == Purpose::Replication {
+        parameters.push(("replication", "database"));
+    }
+    let mut message = BytesMut::new();
+    frontend::startup_message(parameters, &mut message)
+        .map_err(|_| Error::Settings("a zero byte in the user's or the database's name"))?;
+    connection.send(&message, DOING).await?;
+    authenticate(&mut connection, Authentication::new(credentials), deadline).await?;
+    let settings = settings(purpose, connection.server.major());
+    connection.query(&settings).await?;
+    Ok(connection)
+}
+
+async fn authenticate<S: AsyncRead + AsyncWrite + Send + 'static>(
+    connection: &mut Connection<S>,
+    mut authentication: Authentication<'_>,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let mut authenticated = false;
+    loop {
+        let frame = connection.reader.next(GREETING_BYTES_MAX, deadline, DOING).await?;
+        let body = connection.reader.body(frame);
+        match frame.tag {
+            backend::ERROR_RESPONSE_TAG => return Err(ServerError::parse(body).into()),
+            backend::AUTHENTICATION_TAG => match authentication.answer(body)? {
+                Step::Send(message) => connection.send(&message, DOING).await?,
+                Step::Nothing => {}
+                Step::Done => authenticated = true,
+            },
+            backend::PARAMETER_STATUS_TAG => {
+                if let Some(version) = parameter(body, "server_version") {
+                    connection.server.version = version;
+                }
+            }
+            backend::BACKEND_KEY_DATA_TAG => {
+                if let Some(process) = body.first_chunk::<4>() {
+                    connection.server.backend = i32::from_be_bytes(*process);
+                }
+            }
+            backend::NOTICE_RESPONSE_TAG => {}
+            backend::READY_FOR_QUERY_TAG if authenticated => return Ok(()),
+            tag => return Err(Error::Protocol(format!("tag {tag:#04x} in the greeting"))),
+        }
+    }
+}
+
+/// The value in the body of a `ParameterStatus`, if it is about this parameter.
+fn parameter(body: &[u8], name: &str) -> Option<String> {
+    let value = body.strip_prefix(name.as_bytes())?.strip_prefix(b"\0")?.strip_suffix(b"\0")?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
+/// The statements that make a session independent of settings elsewhere. They are not startup
+/// parameters, because poolers refuse those that they do not know.
+fn settings(purpose: Purpose, major: u32) -> String {
+    let since = SETTINGS_SINCE.iter().filter(|(since, ..)| major >= *since);
+    let mut settings: Vec<(&str, &str)> = SESSION_SETTINGS.to_vec();
+    settings.extend(since.map(|(_, name, value)| (*name, *value)));
+    if purpose == Purpose::Replication {
+        settings.extend(REPLICATION_SETTINGS);
+    }
+    settings.iter().map(|(name, value)| format!("SET {name} = '{value}';")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_a_server_does_not_know_are_left_out() {
+        assert!(!settings(Purpose::Sql, 13).contains("idle_session_timeout"));
+        assert!(settings(Purpose::Sql, 14).contains("SET idle_session_timeout = '0';"));
+        assert!(!settings(Purpose::Sql, 17).contains("wal_sender_timeout"));
+        assert!(settings(Purpose::Replication, 17).contains("SET transaction_timeout = '0';"));
+    }
+
+    #[test]
+    fn a_parameter_status_is_read_by_its_whole_name() {
+        assert_eq!(parameter(b"server_version\x0015.13\0", "server_version"), Some("15.13".to_owned()));
+        assert_eq!(parameter(b"server_version_num\x00150013\0", "server_version"), None);
+    }
+}
