@@ -41,11 +41,11 @@ impl Civil {
         valid.then_some(Self { year, month, day })
     }
 
-    /// The date of a day; `days` may be any count that a 64-bit number of microseconds can reach.
+    /// The date of a day; exact for every day that a 64-bit number of microseconds can reach.
     pub fn from_days(days: i64) -> Self {
         // Years begin in March, so that the leap day ends one and every month starts where a line
         // through 153 days in five months says.
-        let days = days + EPOCH_DAYS;
+        let days = days.saturating_add(EPOCH_DAYS);
         let era = days.div_euclid(ERA_DAYS);
         let day_of_era = days.rem_euclid(ERA_DAYS);
         let year_of_era =
@@ -61,12 +61,12 @@ impl Civil {
     /// Days since 1970-01-01.
     pub fn to_days(self) -> i64 {
         let month = i64::from(self.month);
-        let year = if month <= 2 { self.year - 1 } else { self.year };
+        let year = if month <= 2 { self.year.saturating_sub(1) } else { self.year };
         let from_march = if month > 2 { month - 3 } else { month + 9 };
         let year_of_era = year.rem_euclid(400);
         let day_of_year = (153 * from_march + 2) / 5 + i64::from(self.day) - 1;
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-        year.div_euclid(400) * ERA_DAYS + day_of_era - EPOCH_DAYS
+        year.div_euclid(400).saturating_mul(ERA_DAYS).saturating_add(day_of_era - EPOCH_DAYS)
     }
 }
 

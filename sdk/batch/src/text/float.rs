@@ -1,4 +1,8 @@
 //! Floats in PostgreSQL's text: the shortest digits that read back as the same number.
+//!
+//! Rust's shortest digits differ in two corners. Of two equally near candidates PostgreSQL takes the
+//! even one: so does rounding to a precision. And it takes none that is exactly between two floats,
+//! which reads back only where ties round to even: then one digit more is needed.
 
 use std::fmt::Write;
 
@@ -7,20 +11,37 @@ const F64_EXPONENT_FROM: i32 = 15;
 /// The same for a single.
 const F32_EXPONENT_FROM: i32 = 6;
 
+/// Digits behind the point that tell every double from its neighbours.
+const F64_PRECISION_MAX: usize = 16;
+/// The same for a single.
+const F32_PRECISION_MAX: usize = 8;
+/// Digits of the longest double and its sign, point and exponent, with room to spare.
+const SCRATCH_BYTES: usize = 32;
+
 pub(super) fn push_f64(out: &mut String, value: f64) {
-    if value.is_finite() {
-        push_finite(out, format_args!("{value:e}"), F64_EXPONENT_FROM);
-    } else {
-        push_special(out, value.is_nan(), value.is_sign_negative());
+    if !value.is_finite() {
+        return push_special(out, value.is_nan(), value.is_sign_negative());
     }
+    let shortest = Scientific::new(format_args!("{value:e}"));
+    let digits = (shortest.precision()..=F64_PRECISION_MAX)
+        .map(|precision| Scientific::new(format_args!("{value:.precision$e}")))
+        .find(|digits| {
+            digits.as_str().parse() == Ok(value)
+                && !digits.is_between(value, value.next_down(), value.next_up())
+        });
+    push_finite(out, &digits.unwrap_or(shortest), F64_EXPONENT_FROM);
 }
 
 pub(super) fn push_f32(out: &mut String, value: f32) {
-    if value.is_finite() {
-        push_finite(out, format_args!("{value:e}"), F32_EXPONENT_FROM);
-    } else {
-        push_special(out, value.is_nan(), value.is_sign_negative());
+    if !value.is_finite() {
+        return push_special(out, value.is_nan(), value.is_sign_negative());
     }
+    let shortest = Scientific::new(format_args!("{value:e}"));
+    let (exact, below, above) = (value.into(), value.next_down().into(), value.next_up().into());
+    let digits = (shortest.precision()..=F32_PRECISION_MAX)
+        .map(|precision| Scientific::new(format_args!("{value:.precision$e}")))
+        .find(|digits| digits.as_str().parse() == Ok(value) && !digits.is_between(exact, below, above));
+    push_finite(out, &digits.unwrap_or(shortest), F32_EXPONENT_FROM);
 }
 
 fn push_special(out: &mut String, nan: bool, negative: bool) {
@@ -31,12 +52,9 @@ fn push_special(out: &mut String, nan: bool, negative: bool) {
     });
 }
 
-/// Lays out the shortest digits, which Rust gives as `-d.ddde-dd`.
-fn push_finite(out: &mut String, shortest: std::fmt::Arguments<'_>, exponent_from: i32) {
-    let mut scratch = Scratch::default();
-    scratch.write_fmt(shortest).expect("a float in scientific form fits the scratch");
-    let text = scratch.as_str();
-    let (mantissa, exponent) = text.split_once('e').expect("scientific form has an exponent");
+/// Lays out digits that Rust gives as `-d.ddde-dd`.
+fn push_finite(out: &mut String, digits: &Scientific, exponent_from: i32) {
+    let (mantissa, exponent) = digits.parts();
     let exponent: i32 = exponent.parse().expect("the exponent is a number");
     let magnitude = mantissa.strip_prefix('-').unwrap_or(mantissa);
     if mantissa.len() != magnitude.len() {
@@ -71,20 +89,54 @@ fn push_finite(out: &mut String, shortest: std::fmt::Arguments<'_>, exponent_fro
     }
 }
 
-/// Room for the longest double in scientific form (24 bytes), so that nothing is allocated for it.
-#[derive(Default)]
-struct Scratch {
-    bytes: [u8; 32],
+/// A float in scientific form, held without allocating.
+struct Scientific {
+    bytes: [u8; SCRATCH_BYTES],
     length: usize,
 }
 
-impl Scratch {
+impl Scientific {
+    fn new(text: std::fmt::Arguments<'_>) -> Self {
+        let mut scratch = Self { bytes: [0; SCRATCH_BYTES], length: 0 };
+        scratch.write_fmt(text).expect("a float in scientific form fits");
+        scratch
+    }
+
     fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..self.length]).expect("only text was written")
     }
+
+    fn parts(&self) -> (&str, &str) {
+        self.as_str().split_once('e').expect("scientific form has an exponent")
+    }
+
+    /// Whether the digits say a number exactly between `value` and one of its neighbours. Only whole
+    /// numbers can, up to 10^23: beyond, so few digits have too many factors of five.
+    fn is_between(&self, value: f64, below: f64, above: f64) -> bool {
+        const WHOLE_MAX: f64 = 1e30;
+        if value.abs() > WHOLE_MAX || [value, below, above].iter().any(|number| number.fract() != 0.0) {
+            return false;
+        }
+        let Some(said) = self.whole() else { return false };
+        let [value, below, above] = [value, below, above].map(|number| number as i128);
+        said * 2 == value + below || said * 2 == value + above
+    }
+
+    /// The number, where it is whole.
+    fn whole(&self) -> Option<i128> {
+        let (mantissa, exponent) = self.parts();
+        let zeros = exponent.parse::<u32>().ok()?.checked_sub(self.precision() as u32)?;
+        let digits: i128 = mantissa.replace('.', "").parse().ok()?;
+        digits.checked_mul(10_i128.checked_pow(zeros)?)
+    }
+
+    /// How many digits are behind the point.
+    fn precision(&self) -> usize {
+        self.parts().0.split_once('.').map_or(0, |(_, fraction)| fraction.len())
+    }
 }
 
-impl Write for Scratch {
+impl Write for Scientific {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let room = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(std::fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
