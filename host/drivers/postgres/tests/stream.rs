@@ -92,7 +92,7 @@ async fn a_read_returns_when_nothing_comes_and_at_once_when_something_does() {
     session.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_confirmed_position_reaches_the_slot_also_at_the_close() {
     let mut session = stream(server(), "confirmed").await;
     let position = |sql: &str| {
