@@ -502,7 +502,9 @@ impl Machine {
                 return;
             }
         }
-        let full = self.window.weight() + u64::from(bounds.read_bytes_max) + BATCH_OVERHEAD_BYTES;
+        // An answer may bring a schema and a batch.
+        let answer = u64::from(bounds.read_bytes_max) + 2 * BATCH_OVERHEAD_BYTES;
+        let full = self.window.weight() + answer;
         if !self.is_draining() && full <= bounds.window_bytes_max {
             effects.push(Effect::Read(Limits {
                 rows_max: self.settings.batch_rows_max,

@@ -25,6 +25,12 @@ impl Run {
         Self { observer, stop, failures: Arc::default() }
     }
 
+    /// A run beside others of the same mirror: it also stops when this one does, and counts failures with it.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { stop: self.stop.child_token(), ..self.clone() }
+    }
+
     /// Something is safe now that was not before: delays start small again.
     pub(crate) fn note_progress(&self) {
         let attempts = self.failures.swap(0, Ordering::Relaxed);

@@ -1,0 +1,33 @@
+//! Bugs planted in the models' wiring, to show that the simulation would catch their kind in the product.
+
+/// A planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// None.
+    None,
+    /// The checkpoint is answered before it is stored, so a confirm can come before it.
+    ConfirmBeforeCheckpoint,
+    /// The destination says durable of what it only holds, so a checkpoint can come before durability.
+    CheckpointBeforeDurable,
+    /// A restart inside a transaction skips one row too many.
+    SkipOneMore,
+    /// A position names a row that was not delivered yet.
+    PositionAhead,
+    /// The source's position is that of the row in the log, not of its commit: a short transaction that
+    /// commits first moves it past a long one.
+    PositionByRow,
+    /// The destination adds instead of replacing.
+    NotIdempotent,
+    /// The destination ignores versions: the last writer wins.
+    LastWriterWins,
+    /// Changed columns never reach the destination.
+    SchemaLost,
+    /// Finished partitions are not caught up at a later point.
+    NoCatchUp,
+    /// A partition counts as done when it is opened.
+    DoneBeforeRead,
+    /// Unchanged values of tables that are still loading are not fetched.
+    NoFetchWhileLoading,
+    /// Rows of the load have versions of the point they were read at plus a lot: they beat the stream.
+    SnapshotWins,
+}

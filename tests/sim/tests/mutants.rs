@@ -1,0 +1,77 @@
+//! The simulation sees what it is there to see: each planted bug breaks a promise at one of the first seeds.
+
+use tarn_sim::mirror::Scenario;
+use tarn_sim::mutant::Mutant;
+use tarn_sim::seeds::some_seed_fails;
+use tarn_sim::storm::stormy;
+
+/// Seeds tried before a bug counts as missed.
+const SEEDS: u64 = 300;
+
+fn assert_caught(mutant: Mutant, scenario: Scenario) {
+    let caught = some_seed_fails(SEEDS, |seed| stormy(seed, scenario, mutant));
+    let (seed, fault) = caught.unwrap_or_else(|| panic!("{mutant:?} survived {SEEDS} seeds"));
+    println!("{mutant:?} at seed {seed}: {fault}");
+}
+
+#[test]
+fn a_confirm_before_the_checkpoint_is_caught() {
+    assert_caught(Mutant::ConfirmBeforeCheckpoint, Scenario::Stream);
+}
+
+#[test]
+fn a_checkpoint_before_durability_is_caught() {
+    assert_caught(Mutant::CheckpointBeforeDurable, Scenario::Stream);
+}
+
+#[test]
+fn a_row_too_many_skipped_inside_a_transaction_is_caught() {
+    assert_caught(Mutant::SkipOneMore, Scenario::Stream);
+}
+
+#[test]
+fn a_position_ahead_of_its_rows_is_caught() {
+    assert_caught(Mutant::PositionAhead, Scenario::Stream);
+}
+
+// B143
+#[test]
+fn a_position_of_rows_instead_of_commits_is_caught() {
+    assert_caught(Mutant::PositionByRow, Scenario::Stream);
+}
+
+#[test]
+fn a_destination_that_doubles_is_caught() {
+    assert_caught(Mutant::NotIdempotent, Scenario::Stream);
+}
+
+#[test]
+fn a_destination_that_ignores_versions_is_caught() {
+    assert_caught(Mutant::LastWriterWins, Scenario::LoadWhileStreaming);
+}
+
+#[test]
+fn rows_before_their_columns_are_caught() {
+    assert_caught(Mutant::SchemaLost, Scenario::Stream);
+}
+
+// B221
+#[test]
+fn finished_partitions_left_at_an_older_point_are_caught() {
+    assert_caught(Mutant::NoCatchUp, Scenario::LoadThenStream);
+}
+
+#[test]
+fn a_partition_done_before_it_is_read_is_caught() {
+    assert_caught(Mutant::DoneBeforeRead, Scenario::LoadThenStream);
+}
+
+#[test]
+fn unchanged_values_not_fetched_while_loading_are_caught() {
+    assert_caught(Mutant::NoFetchWhileLoading, Scenario::LoadWhileStreaming);
+}
+
+#[test]
+fn a_load_that_beats_the_stream_is_caught() {
+    assert_caught(Mutant::SnapshotWins, Scenario::LoadThenStream);
+}
