@@ -1,1 +1,32 @@
-//! tarn-catalog
+//! The catalog: what is stored about peers, mirrors, scripts and progress, and the only crate that knows
+//! the database.
+//!
+//! One set of statements and one list of migrations serve SQLite in the data directory and PostgreSQL by
+//! URL. Invariants: a commit that returned survives `kill -9` and a power cut; secrets rest sealed; a
+//! checkpoint never goes back; a state moves only by compare-and-set.
+
+mod batches;
+mod catalog;
+mod checkpoints;
+mod config;
+mod database;
+mod digest;
+mod error;
+mod folder;
+mod ledger;
+mod logs;
+mod migrations;
+mod mirrors;
+mod peers;
+mod scripts;
+mod sealing;
+
+pub use batches::{BatchPage, BatchQuery};
+pub use catalog::{Catalog, CatalogOptions};
+pub use checkpoints::MirrorCheckpoints;
+pub use error::CatalogError;
+pub use ledger::MirrorLedger;
+pub use logs::{LogPage, LogQuery};
+pub use mirrors::{MirrorCreated, MirrorMove, Observed};
+pub use peers::{PeerDropped, PeerStored};
+pub use scripts::{NewScript, ScriptDropped, ScriptStored};

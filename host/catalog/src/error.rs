@@ -1,0 +1,127 @@
+//! What can go wrong with the catalog.
+
+use tarn_model::Failure;
+
+/// A failure of the catalog. No text holds a secret: statements carry placeholders, and a connection's
+/// address is named without its password.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// A file or folder of the data directory.
+    #[error("cannot use {path}")]
+    Folder {
+        /// Which one.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Another process holds the data directory.
+    #[error("the data directory {path} is in use by another tarn")]
+    InUse {
+        /// Which one.
+        path: String,
+    },
+    /// The database could not be opened.
+    #[error("cannot open the catalog {place}")]
+    Open {
+        /// Which one, without credentials.
+        place: String,
+        /// Why.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// A statement failed.
+    #[error("the catalog's {what} failed")]
+    Query {
+        /// What it was for.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// A newer tarn wrote this catalog.
+    #[error("the catalog is of form {found}, this tarn knows forms up to {known}; use the newer tarn")]
+    Newer {
+        /// The catalog's form.
+        found: i64,
+        /// The newest known one.
+        known: i64,
+    },
+    /// The sealing key is not what a key looks like.
+    #[error("the sealing key from {origin} is not {bytes} bytes of base64")]
+    KeyForm {
+        /// Where it came from.
+        origin: String,
+        /// How long it must be.
+        bytes: usize,
+    },
+    /// The secrets were sealed with a key that is not there.
+    #[error(
+        "the catalog's secrets were sealed with key {wanted}, but the key given is {given}; supply the former"
+    )]
+    KeyMissing {
+        /// Id of the key that sealed.
+        wanted: String,
+        /// Id of the key that is there.
+        given: String,
+    },
+    /// A sealed value was changed, moved, or sealed with another key.
+    #[error("a sealed value of {place} does not open")]
+    Sealed {
+        /// Table and name.
+        place: String,
+    },
+    /// A stored value is not what this tarn writes.
+    #[error("a stored value of {place} cannot be read")]
+    Content {
+        /// Table and column.
+        place: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A number does not fit the catalog's 64 bits.
+    #[error("{0} does not fit the catalog's numbers")]
+    Range(&'static str),
+    /// A compare-and-set lost too often.
+    #[error("others changed the mirror at the same time, again and again")]
+    Contention,
+}
+
+impl CatalogError {
+    pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Query { what, source }
+    }
+
+    pub(crate) fn content<E>(place: &'static str) -> impl FnOnce(E) -> Self
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        move |error| Self::Content { place, source: error.into() }
+    }
+
+    /// The error with its causes, for a log line.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+/// For the loop: a catalog that cannot be reached is passing trouble, one that cannot be read is not.
+impl From<CatalogError> for Failure {
+    fn from(error: CatalogError) -> Self {
+        let text = error.chain();
+        match error {
+            CatalogError::Query { .. } | CatalogError::Open { .. } | CatalogError::Contention => {
+                Self::retry("catalog_unavailable", text)
+            }
+            _ => Self::permanent("catalog_unusable", text),
+        }
+    }
+}

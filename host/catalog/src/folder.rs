@@ -1,0 +1,99 @@
+//! The data directory: for the owner only, for one process at a time, with the sealing key in it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::CatalogError;
+use crate::sealing::new_key;
+
+/// A data directory that this process holds. The lock is the operating system's: it ends with the
+/// process, also by `kill -9`.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes the directory if needed and takes it.
+    pub(crate) fn open(path: &Path) -> Result<Self, CatalogError> {
+        let failed = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| CatalogError::Folder { path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
+        let lock_path = path.join("tarn.lock");
+        let lock = private().truncate(false).open(&lock_path).map_err(failed(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(CatalogError::InUse { path: path.display().to_string() }),
+            Err(TryLockError::Error(source)) => Err(failed(&lock_path)(source)),
+        }
+    }
+
+    /// Where the SQLite catalog is.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join("catalog.sqlite")
+    }
+
+    /// The sealing key, made at the first start. A crash while it is made leaves either no key file or
+    /// a whole one.
+    pub(crate) fn key(&self) -> Result<(String, String), CatalogError> {
+        let path = self.path.join("sealing.key");
+        let failed = |source| CatalogError::Folder { path: path.display().to_string(), source };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = new_key();
+                self.write_key(&path, &text).map_err(failed)?;
+                text
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        Ok((text, path.display().to_string()))
+    }
+
+    fn write_key(&self, path: &Path, text: &str) -> io::Result<()> {
+        let draft = self.path.join("sealing.key.new");
+        let mut file = private().truncate(true).open(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        File::open(&self.path)?.sync_all()
+    }
+}
+
+/// Options that open a file for its owner only.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn one_process_holds_a_data_directory() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let path = parent.path().join("data");
+        let held = Folder::open(&path).expect("free");
+        assert!(matches!(Folder::open(&path), Err(CatalogError::InUse { .. })));
+        drop(held);
+        Folder::open(&path).expect("free again");
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_is_the_owners_alone() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(parent.path()).expect("free");
+        let (key, place) = folder.key().expect("made");
+        assert_eq!(folder.key().expect("read").0, key);
+        let mode = fs::metadata(place).expect("exists").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,88 @@
+//! Bringing a catalog to the newest form: one list for both databases, each step in one transaction.
+
+use crate::CatalogError;
+use crate::database::{Database, integer, now};
+
+/// The steps, oldest first. A released step is never changed.
+const STEPS: &[&str] = &[include_str!("../migrations/0001_initial.sql")];
+
+/// Applies the steps that a catalog lacks.
+pub(crate) async fn apply(database: &Database) -> Result<(), CatalogError> {
+    apply_steps(database, STEPS).await
+}
+
+async fn apply_steps(database: &Database, steps: &'static [&'static str]) -> Result<(), CatalogError> {
+    let failed = || CatalogError::query("migration");
+    let mut transaction = database.begin().await?;
+    sqlx::query(
+        "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT PRIMARY KEY, applied_us BIGINT NOT NULL)",
+    )
+    .execute(&mut *transaction)
+    .await
+    .map_err(failed())?;
+    let row = sqlx::query("SELECT COALESCE(MAX(version), 0) FROM schema_versions")
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(failed())?;
+    let found = integer(&row, 0)?;
+    let known = i64::try_from(steps.len()).expect("a short list");
+    if found > known {
+        return Err(CatalogError::Newer { found, known });
+    }
+    for (version, step) in (1_i64..).zip(steps).filter(|(version, _)| *version > found) {
+        for statement in statements(step) {
+            sqlx::query(statement).execute(&mut *transaction).await.map_err(failed())?;
+        }
+        sqlx::query("INSERT INTO schema_versions (version, applied_us) VALUES ($1, $2)")
+            .bind(version)
+            .bind(now().micros())
+            .execute(&mut *transaction)
+            .await
+            .map_err(failed())?;
+    }
+    transaction.commit().await.map_err(failed())
+}
+
+/// The statements of a step: a `;` at the end of a line ends one.
+fn statements(step: &'static str) -> impl Iterator<Item = &'static str> {
+    step.split(";\n").map(str::trim).filter(|statement| !statement.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BROKEN: &[&str] = &["CREATE TABLE a (x BIGINT);\nCREATE TABLE a (x BIGINT);\n"];
+    const NEXT: &[&str] = &["CREATE TABLE a (x BIGINT);\n", "ALTER TABLE a ADD COLUMN y TEXT;\n"];
+
+    async fn database(folder: &tempfile::TempDir) -> Database {
+        Database::sqlite(&folder.path().join("c.sqlite")).await.expect("opens")
+    }
+
+    #[tokio::test]
+    async fn steps_are_applied_once_and_in_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = database(&folder).await;
+        apply_steps(&database, &NEXT[..1]).await.expect("the first");
+        apply_steps(&database, NEXT).await.expect("the second");
+        apply_steps(&database, NEXT).await.expect("nothing to do");
+        sqlx::query("SELECT x, y FROM a").fetch_all(database.reader()).await.expect("both columns");
+    }
+
+    #[tokio::test]
+    async fn a_step_that_fails_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = database(&folder).await;
+        apply_steps(&database, BROKEN).await.expect_err("the table is there twice");
+        apply_steps(&database, NEXT).await.expect("the failed step left no table");
+    }
+
+    #[tokio::test]
+    async fn a_catalog_of_a_newer_tarn_is_refused_by_its_form() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = database(&folder).await;
+        apply_steps(&database, NEXT).await.expect("both");
+        let error = apply_steps(&database, &NEXT[..1]).await.expect_err("newer");
+        assert!(matches!(error, CatalogError::Newer { found: 2, known: 1 }));
+    }
+}

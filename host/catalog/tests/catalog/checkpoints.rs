@@ -1,0 +1,58 @@
+use std::time::{Duration, UNIX_EPOCH};
+
+use tarn_model::{FailureClass, Position};
+use tarn_replication::{BatchRecord, Checkpoint, Checkpoints as _, Resume};
+
+use crate::fixture::{Fixture, on_both};
+
+fn position(byte: u8) -> Position {
+    Position::new(vec![byte, 0, 255])
+}
+
+fn checkpoint(byte: u8, sequence: u64, numbers: &[u64]) -> Checkpoint {
+    let batches = numbers.iter().map(|number| BatchRecord {
+        number: *number,
+        rows: 10,
+        first_sequence: sequence - 1,
+        last_sequence: sequence,
+        started: UNIX_EPOCH + Duration::from_micros(1),
+        ended: UNIX_EPOCH + Duration::from_micros(2),
+    });
+    Checkpoint { position: position(byte), sequence, batches: batches.collect() }
+}
+
+on_both! {
+    async fn a_stream_restarts_at_its_last_checkpoint_or_its_start(fixture: Fixture) {
+        let id = fixture.mirror("m").await;
+        assert_eq!(fixture.catalog.resume(id).await.expect("read"), None);
+        fixture.catalog.begin_stream(id, &position(1)).await.expect("stored");
+        fixture.catalog.begin_stream(id, &position(2)).await.expect("a setup is repeated");
+        let resume = fixture.catalog.resume(id).await.expect("read");
+        assert_eq!(resume, Some(Resume { position: position(2), sequence: 0, batch: 0 }));
+        fixture.catalog.checkpoints(id).save(&checkpoint(9, 100, &[1, 2])).await.expect("stored");
+        fixture.catalog.begin_stream(id, &position(3)).await.expect("stored");
+        let fixture = fixture.reopened().await;
+        let resume = fixture.catalog.resume(id).await.expect("read");
+        assert_eq!(resume, Some(Resume { position: position(9), sequence: 100, batch: 2 }));
+        assert_eq!(fixture.catalog.stream_start(id).await.expect("read"), Some(position(3)));
+        assert_eq!(fixture.catalog.mirror("m").await.expect("read").expect("there").rows_synced, 20);
+    }
+}
+
+on_both! {
+    async fn a_checkpoint_never_goes_back(fixture: Fixture) {
+        let id = fixture.mirror("m").await;
+        let mut checkpoints = fixture.catalog.checkpoints(id);
+        let refused = checkpoints.save(&checkpoint(1, 5, &[])).await.expect_err("no stream began");
+        assert_eq!(refused.class, FailureClass::Permanent);
+        fixture.catalog.begin_stream(id, &position(0)).await.expect("stored");
+        checkpoints.save(&checkpoint(1, 100, &[1])).await.expect("stored");
+        checkpoints.save(&checkpoint(2, 100, &[])).await.expect("an equal sequence is fine");
+        let back = checkpoints.save(&checkpoint(3, 99, &[2])).await.expect_err("backwards");
+        assert_eq!((back.class, back.code.as_str()), (FailureClass::Permanent, "checkpoint_backwards"));
+        let again = checkpoints.save(&checkpoint(4, 101, &[1])).await.expect_err("the batch ended before");
+        assert_eq!((again.class, again.code.as_str()), (FailureClass::Permanent, "batch_not_new"));
+        let resume = fixture.catalog.resume(id).await.expect("read").expect("there");
+        assert_eq!((resume.position, resume.sequence, resume.batch), (position(2), 100, 1));
+    }
+}

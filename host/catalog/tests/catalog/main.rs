@@ -1,0 +1,11 @@
+//! The catalog's promises, each on both databases.
+
+mod batches;
+mod checkpoints;
+mod crash;
+mod fixture;
+mod ledger;
+mod logs;
+mod mirrors;
+mod peers;
+mod scripts;

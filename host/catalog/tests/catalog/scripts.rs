@@ -1,0 +1,75 @@
+use tarn_catalog::{NewScript, ScriptDropped, ScriptStored};
+use tarn_model::{ScriptLanguage, ScriptReference};
+
+use crate::fixture::{Fixture, clickhouse_peer, on_both, postgres_peer, spec};
+
+fn lua(name: &str, source: &str) -> NewScript {
+    NewScript {
+        name: name.into(),
+        language: ScriptLanguage::Lua,
+        source: source.into(),
+        component: format!("\0component of {source}").into_bytes(),
+    }
+}
+
+fn reference(text: &str) -> ScriptReference {
+    ScriptReference::parse(text).expect("a reference")
+}
+
+on_both! {
+    async fn every_update_makes_a_version_and_old_ones_stay(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        assert_eq!(catalog.store_script(None, &lua("mask", "one")).await.expect("stored"), ScriptStored::Done(1));
+        assert_eq!(catalog.store_script(Some(1), &lua("mask", "two")).await.expect("stored"), ScriptStored::Done(1));
+        let newest = catalog.script(&reference("mask")).await.expect("read").expect("there");
+        assert_eq!((newest.version, newest.source.as_str()), (2, "two"));
+        let pinned = catalog.script(&reference("mask@1")).await.expect("read").expect("there");
+        assert_eq!((pinned.version, pinned.source.as_str()), (1, "one"));
+        assert_eq!(catalog.script(&reference("mask@3")).await.expect("read"), None);
+        let versions: Vec<_> = catalog.script_versions(1).await.expect("read").iter().map(|s| s.version).collect();
+        assert_eq!(versions, [2, 1]);
+        let component = catalog.component(&pinned.digest).await.expect("read").expect("there");
+        assert_eq!(component, b"\0component of one");
+    }
+}
+
+on_both! {
+    async fn names_are_unique_and_ids_must_exist(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        for (id, name, stored) in [
+            (None, "a", ScriptStored::Done(1)),
+            (None, "a", ScriptStored::NameTaken),
+            (None, "b", ScriptStored::Done(2)),
+            (Some(2), "a", ScriptStored::NameTaken),
+            (Some(2), "c", ScriptStored::Done(2)),
+            (Some(9), "d", ScriptStored::Unknown),
+        ] {
+            assert_eq!(catalog.store_script(id, &lua(name, "x")).await.expect("answered"), stored, "{id:?} {name}");
+        }
+        let listed: Vec<_> = catalog.scripts(None).await.expect("read").into_iter().map(|s| (s.id, s.name)).collect();
+        assert_eq!(listed, [(1, "a".into()), (2, "c".into())]);
+        assert!(catalog.scripts(Some(7)).await.expect("read").is_empty());
+    }
+}
+
+on_both! {
+    async fn a_script_in_use_keeps_its_name_and_stays(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        catalog.store_script(None, &lua("mask", "one")).await.expect("stored");
+        for peer in [postgres_peer("pg", ""), clickhouse_peer("ch")] {
+            catalog.store_peer(&peer, true).await.expect("stored");
+        }
+        let mut with_script = spec("m");
+        with_script.script = "mask@1".into();
+        catalog.create_mirror(&with_script).await.expect("created");
+        let renamed = catalog.store_script(Some(1), &lua("hide", "one")).await.expect("answered");
+        assert_eq!(renamed, ScriptStored::NameInUse);
+        let dropped = catalog.drop_script(1).await.expect("answered");
+        assert_eq!(dropped, ScriptDropped::InUse(vec!["m".into()]));
+        catalog.store_script(None, &lua("spare", "two")).await.expect("stored");
+        let digest = catalog.script(&reference("spare")).await.expect("read").expect("there").digest;
+        assert_eq!(catalog.drop_script(2).await.expect("dropped"), ScriptDropped::Done);
+        assert_eq!(catalog.component(&digest).await.expect("read"), None);
+        assert_eq!(catalog.drop_script(2).await.expect("answered"), ScriptDropped::Unknown);
+    }
+}
