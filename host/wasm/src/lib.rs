@@ -1,1 +1,43 @@
-//! tarn-wasm
+//! The sandbox: the only crate that knows what a plugin is made of.
+//!
+//! It loads components (or core modules, which it turns into components), holds them to their manifest,
+//! gives them the capabilities they were granted, bounds what they use, and turns whatever happens in
+//! them into values of `tarn_model` and `tarn_replication`. It knows no store: what a guest says to one
+//! goes through a driver as text and bytes. No type of wasmtime or of the contract leaves it.
+//!
+//! Invariants: a guest never sees a credential; it reaches nothing that its manifest does not name; every
+//! call ends within its [`Limits`]; an instance that was stopped is never entered again, and the process
+//! does not notice.
+
+mod binary;
+mod bindings;
+mod cache;
+mod capability;
+mod component;
+mod config;
+mod destination;
+mod engine;
+mod error;
+mod instance;
+mod interface;
+mod log;
+mod manifest;
+mod meter;
+mod output;
+mod runtime;
+mod script;
+mod source;
+mod state;
+mod ticker;
+mod trap;
+
+pub use capability::{Capabilities, Capability};
+pub use component::{Component, Origin};
+pub use config::{Limits, RuntimeConfig};
+pub use destination::DestinationInstance;
+pub use error::LoadError;
+pub use log::{Level, LogSink, NoLog};
+pub use manifest::{Kind, Manifest, ManifestError};
+pub use runtime::{Runtime, StartError};
+pub use script::ScriptInstance;
+pub use source::SourceInstance;

@@ -1,0 +1,135 @@
+//! A component that was checked, compiled and linked.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tarn_model::Failure;
+use wasmtime::Engine;
+use wasmtime::component::{HasSelf, InstancePre, Linker};
+
+use crate::bindings::exports::tarn::plugin as guest;
+use crate::bindings::tarn::plugin as host;
+use crate::capability::Capability;
+use crate::error::LoadError;
+use crate::manifest::{Kind, Manifest};
+use crate::state::State;
+
+/// A loaded component: instances are made of it in microseconds. Cloning shares it.
+#[derive(Clone)]
+pub struct Component(Arc<Loaded>);
+
+struct Loaded {
+    plugin: Arc<str>,
+    origin: Origin,
+    pre: InstancePre<State>,
+    source: Option<guest::source::GuestIndices>,
+    destination: Option<guest::destination::GuestIndices>,
+    script: Option<guest::script::GuestIndices>,
+}
+
+/// Where a component's machine code came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was compiled when it was loaded.
+    Compiled,
+    /// It was compiled before and kept.
+    Cached,
+}
+
+impl Component {
+    /// Links what the manifest grants, and finds the exports of the kinds it is.
+    pub(crate) fn link(
+        engine: &Engine,
+        manifest: &Manifest,
+        compiled: &wasmtime::component::Component,
+        kinds: &BTreeSet<Kind>,
+        origin: Origin,
+    ) -> wasmtime::Result<Self> {
+        let pre = linker(engine, &manifest.capabilities)?.instantiate_pre(compiled)?;
+        let is = |kind| kinds.contains(&kind);
+        let source = is(Kind::Source).then(|| guest::source::GuestIndices::new(&pre)).transpose()?;
+        let destination =
+            is(Kind::Destination).then(|| guest::destination::GuestIndices::new(&pre)).transpose()?;
+        let script = is(Kind::Script).then(|| guest::script::GuestIndices::new(&pre)).transpose()?;
+        Ok(Self(Arc::new(Loaded {
+            plugin: manifest.name.as_str().into(),
+            origin,
+            pre,
+            source,
+            destination,
+            script,
+        })))
+    }
+
+    /// The plugin's name.
+    pub fn plugin(&self) -> &str {
+        &self.0.plugin
+    }
+
+    /// Whether it had to be compiled.
+    pub fn origin(&self) -> Origin {
+        self.0.origin
+    }
+
+    /// Whether it is of a kind.
+    pub fn is(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Source => self.0.source.is_some(),
+            Kind::Destination => self.0.destination.is_some(),
+            Kind::Script => self.0.script.is_some(),
+        }
+    }
+
+    /// The failure of whoever takes it for what it is not.
+    pub(crate) fn is_no(&self, kind: Kind) -> Failure {
+        LoadError::KindMissing { plugin: self.plugin().to_owned(), kind }.into()
+    }
+
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.0.plugin)
+    }
+
+    pub(crate) fn pre(&self) -> &InstancePre<State> {
+        &self.0.pre
+    }
+
+    pub(crate) fn source(&self) -> Option<&guest::source::GuestIndices> {
+        self.0.source.as_ref()
+    }
+
+    pub(crate) fn destination(&self) -> Option<&guest::destination::GuestIndices> {
+        self.0.destination.as_ref()
+    }
+
+    pub(crate) fn script(&self) -> Option<&guest::script::GuestIndices> {
+        self.0.script.as_ref()
+    }
+}
+
+/// A linker that has what is granted and nothing else.
+fn linker(engine: &Engine, granted: &BTreeSet<Capability>) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    host::types::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    for capability in granted {
+        match capability {
+            Capability::Log => host::log::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?,
+            Capability::Clock => host::clock::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?,
+            Capability::Postgres => {
+                host::postgres::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?
+            }
+            Capability::Clickhouse => {
+                host::clickhouse::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?
+            }
+        }
+    }
+    Ok(linker)
+}
+
+impl std::fmt::Debug for Component {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Component")
+            .field("plugin", &self.0.plugin)
+            .field("origin", &self.0.origin)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! What guests return, checked and translated into what the host speaks.
+
+use bytes::Bytes;
+use tarn_model::{Failure, FailureClass, Problem};
+use tarn_replication::{Batch, Limits};
+
+use crate::bindings::tarn::plugin::types;
+
+/// A failure as the guest tells it.
+pub(crate) fn failure(told: types::Failure) -> Failure {
+    let class = match told.class {
+        types::FailureClass::Retry => FailureClass::Retry,
+        types::FailureClass::Permanent => FailureClass::Permanent,
+        types::FailureClass::PositionLost => FailureClass::PositionLost,
+        types::FailureClass::Record => FailureClass::Record,
+    };
+    Failure { class, code: told.code, message: told.message, hint: told.hint, table: told.table }
+}
+
+pub(crate) fn problems(found: Vec<types::Problem>) -> Vec<Problem> {
+    found
+        .into_iter()
+        .map(|problem| Problem { path: problem.path, message: problem.message, hint: problem.hint })
+        .collect()
+}
+
+pub(crate) fn limits(limits: Limits) -> types::Limits {
+    let wait_ms = u32::try_from(limits.wait.as_millis()).unwrap_or(u32::MAX);
+    types::Limits { rows_max: limits.rows_max, bytes_max: limits.bytes_max, wait_ms }
+}
+
+/// Bytes that the guest says are a batch; `None` where they are empty. The envelope is read, which costs
+/// no time a row: whoever decodes the rows checks those.
+pub(crate) fn batch(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Batch>, Failure> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    match tarn_batch::Batch::parse(&bytes) {
+        Ok(parsed) => {
+            let rows = parsed.row_count();
+            Ok(Some(Batch { rows, bytes: Bytes::from(bytes) }))
+        }
+        Err(error) => Err(invalid(plugin, function, &error.to_string())),
+    }
+}
+
+/// The same where the guest says how many rows there are.
+pub(crate) fn counted_batch(
+    plugin: &str,
+    function: &str,
+    bytes: Vec<u8>,
+    rows: u32,
+) -> Result<Option<Batch>, Failure> {
+    let batch = batch(plugin, function, bytes)?;
+    let found = batch.as_ref().map_or(0, |batch| batch.rows);
+    if found != rows {
+        return Err(invalid(plugin, function, &format!("it says {rows} rows and holds {found}")));
+    }
+    Ok(batch)
+}
+
+/// A batch without rows that names tables; `None` where it is empty.
+pub(crate) fn schema_change(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Bytes>, Failure> {
+    let batch = counted_batch(plugin, function, bytes, 0)?;
+    Ok(batch.map(|batch| batch.bytes))
+}
+
+/// A batch without rows that names tables, and at least one.
+pub(crate) fn schema(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Bytes, Failure> {
+    let batch = schema_change(plugin, function, bytes)?;
+    batch.ok_or_else(|| invalid(plugin, function, "it is empty"))
+}
+
+fn invalid(plugin: &str, function: &str, what: &str) -> Failure {
+    Failure::permanent(
+        "plugin_batch_invalid",
+        format!("the plugin {plugin} returned an invalid batch from {function}: {what}"),
+    )
+    .with_hint("report it to whoever wrote the plugin")
+}

@@ -1,0 +1,76 @@
+//! A call that did not return, as a failure that a person can act on.
+
+use tarn_model::Failure;
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+
+use crate::config::{Limits, TRAP_FRAMES};
+use crate::error::chain;
+use crate::log::Log;
+use crate::meter::LimitReached;
+
+/// What wasmtime says when a guest hands over more bytes than it may. It has no type of its own.
+const OUTPUT_LIMIT_TEXT: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// What every trap ends with: whoever owns the instance makes a new one.
+const HINT: &str = "report it to whoever wrote the plugin or script";
+
+/// Names plugin, function, what happened, where in the guest, and what the guest logged last.
+pub(crate) fn failure(
+    plugin: &str,
+    function: &str,
+    error: &wasmtime::Error,
+    limits: &Limits,
+    log: &Log,
+) -> Failure {
+    if let Some(error) = error.downcast_ref::<PoolConcurrencyLimitError>() {
+        return Failure::retry(
+            "plugin_pool_exhausted",
+            format!("no room for another instance of the plugin {plugin}: {error}"),
+        )
+        .with_hint("run fewer mirrors or snapshot workers at the same time");
+    }
+    let (code, what) = cause(error, limits);
+    let mut message = format!("the plugin {plugin} was stopped in {function}: {what}");
+    let frames = frames(error);
+    if !frames.is_empty() {
+        message.push_str(&format!("; in {}", frames.join(" < ")));
+    }
+    let tail = log.tail();
+    if !tail.is_empty() {
+        message.push_str(&format!("; its last log lines: {tail}"));
+    }
+    Failure::permanent(code, message).with_hint(HINT)
+}
+
+/// The failure's name and what happened.
+fn cause(error: &wasmtime::Error, limits: &Limits) -> (&'static str, String) {
+    if let Some(limit) = limit_reached(error, limits) {
+        return (limit.code(), limit.to_string());
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::UnreachableCodeReached) => ("plugin_panicked", "it panicked".to_owned()),
+        Some(trap) => ("plugin_trapped", trap.to_string()),
+        None => ("plugin_trapped", chain(error.root_cause())),
+    }
+}
+
+fn limit_reached(error: &wasmtime::Error, limits: &Limits) -> Option<LimitReached> {
+    if let Some(limit) = error.downcast_ref::<LimitReached>() {
+        return Some(*limit);
+    }
+    if matches!(error.downcast_ref::<Trap>(), Some(Trap::StackOverflow)) {
+        return Some(LimitReached::Stack);
+    }
+    error
+        .root_cause()
+        .to_string()
+        .contains(OUTPUT_LIMIT_TEXT)
+        .then_some(LimitReached::Output(limits.output_bytes_max))
+}
+
+/// The guest's functions, innermost first, where the guest has kept their names.
+fn frames(error: &wasmtime::Error) -> Vec<String> {
+    let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
+    let names = backtrace.frames().iter().filter_map(|frame| frame.func_name());
+    names.take(TRAP_FRAMES).map(str::to_owned).collect()
+}
