@@ -36,6 +36,7 @@ impl Catalog {
             }
             memory.batches.push(batch.clone());
         }
+        world.count(if place.rows > 0 { "checkpoint inside a transaction" } else { "checkpoint" });
         memory.position = Some(checkpoint.position.clone());
         memory.sequence = checkpoint.sequence;
     }

@@ -32,6 +32,7 @@ impl Sink {
         if self.life.is_faulty() {
             let restarts = self.life.world.random().chance(30);
             if restarts {
+                self.life.world.count("destination restart");
                 self.life.world.store().restart();
             }
             return Err(passing("connection refused"));

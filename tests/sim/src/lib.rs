@@ -17,6 +17,7 @@ pub mod catalog;
 pub mod database;
 pub mod destination;
 pub mod loader;
+pub mod machine_bench;
 pub mod memory;
 pub mod mirror;
 pub mod mutant;

@@ -82,6 +82,7 @@ impl SnapshotSource for Loader {
     async fn plan_catch_up(&mut self, partition: &str, horizon: &str) -> Result<String, Failure> {
         self.life.step().await;
         let mut partition = Partition::parse(partition);
+        self.life.world.count("catch-up");
         partition.since = horizon.parse().expect("a place in the log");
         if self.life.world.mutant() == Mutant::NoCatchUp {
             partition.to = partition.from;

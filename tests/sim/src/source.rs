@@ -108,6 +108,7 @@ impl StreamSource {
                     && let Some(stored) = database.rows().get(&row.key)
                 {
                     row.image = Image::Present { value, big: Big::Value(stored.big) };
+                    world.count("fetch while loading");
                 }
                 bytes += row.len_bytes();
                 rows.push(row);
@@ -133,7 +134,10 @@ impl Source for StreamSource {
         match world.mutant() {
             Mutant::SkipOneMore if at.rows > 0 => at.rows += 1,
             // Allowed: rows come again.
-            _ if world.random().chance(20) => at.rows = 0,
+            _ if at.rows > 0 && world.random().chance(20) => {
+                world.count("re-send");
+                at.rows = 0;
+            }
             _ => {}
         }
         self.state = State::Open { at };
@@ -154,7 +158,7 @@ impl Source for StreamSource {
             if !rows.is_empty() || Instant::now() >= until {
                 break (rows, after);
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         };
         let world = &self.life.world;
         if rows.is_empty() && after.rows == 0 && world.database().after(after.lsn).is_none() {

@@ -1,5 +1,7 @@
 //! A mirror's run with faults, crashes and pauses of the seed.
 
+use std::collections::BTreeMap;
+
 use crate::mirror::{Extent, Mirror, Scenario};
 use crate::mutant::Mutant;
 use crate::random::Random;
@@ -8,6 +10,15 @@ use crate::world::{Trouble, World};
 
 /// Runs a seed; the promise that was broken, if one was.
 pub fn stormy(seed: u64, scenario: Scenario, mutant: Mutant) -> Result<(), String> {
+    tallied(seed, scenario, mutant).1
+}
+
+/// Runs a seed; also what happened how often.
+pub fn tallied(
+    seed: u64,
+    scenario: Scenario,
+    mutant: Mutant,
+) -> (BTreeMap<&'static str, u64>, Result<(), String>) {
     let mut random = Random::new(seed ^ 0xabcd);
     let trouble = Trouble {
         faults_left: *random.pick(&[0, 3, 20]),
@@ -22,6 +33,19 @@ pub fn stormy(seed: u64, scenario: Scenario, mutant: Mutant) -> Result<(), Strin
     };
     run(async {
         let world = World::new(seed, 3, trouble, mutant);
-        Mirror::new(&world, scenario, extent).live().await
+        let end = Mirror::new(&world, scenario, extent).live().await;
+        (world.tally(), end)
+    })
+}
+
+/// Runs a seed without faults, with one crash at a step, or none; also how many steps there were.
+pub fn crashed_at(seed: u64, scenario: Scenario, step: Option<u64>) -> (u64, Result<(), String>) {
+    let trouble = Trouble { crash_in: step, ..Trouble::none() };
+    let extent = Extent { transactions: 6, crashes: 0, pauses: 0 };
+    run(async {
+        let world = World::new(seed, 2, trouble, Mutant::None);
+        let end = Mirror::new(&world, scenario, extent).live().await;
+        let steps = world.tally().get("step").copied().unwrap_or(0);
+        (steps, end)
     })
 }

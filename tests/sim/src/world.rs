@@ -1,5 +1,6 @@
 //! Everything that outlives a crash, and the trouble it makes.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub struct World {
     meter: Arc<Meter>,
     mutant: Mutant,
     scripted: bool,
+    tally: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// What may still go wrong.
@@ -69,6 +71,7 @@ impl World {
             meter: Arc::default(),
             mutant,
             scripted,
+            tally: Mutex::default(),
         })
     }
 
@@ -138,6 +141,16 @@ impl World {
     /// What the script, if any, makes of the rows of a key.
     pub fn fate(&self, key: Key) -> Fate {
         if self.scripted { Fate::of(key) } else { Fate::Kept }
+    }
+
+    /// Counts something that happened, to show that it does happen.
+    pub fn count(&self, what: &'static str) {
+        *self.tally.lock().expect("no panic inside").entry(what).or_default() += 1;
+    }
+
+    /// What happened how often.
+    pub fn tally(&self) -> BTreeMap<&'static str, u64> {
+        self.tally.lock().expect("no panic inside").clone()
     }
 
     /// A promise was broken.
@@ -231,6 +244,7 @@ impl Life {
     /// A point at which the process may die, or be slow. Every call of every model has some: before it
     /// did anything, between, and after.
     pub async fn step(&self) {
+        self.world.count("step");
         let dies = {
             let mut trouble = self.world.trouble();
             if let Some(left) = &mut trouble.crash_in {
@@ -240,6 +254,7 @@ impl Life {
         };
         if dies {
             self.world.trouble().crash_in = None;
+            self.world.count("crash");
             self.crashed.cancel();
         }
         if self.crashed.is_cancelled() {
@@ -263,6 +278,7 @@ impl Life {
         let mut trouble = self.world.trouble();
         let faulty = trouble.faults_left > 0 && self.world.random().chance(trouble.fault_percent);
         if faulty {
+            self.world.count("fault");
             trouble.faults_left -= 1;
         }
         faulty

@@ -1,0 +1,339 @@
+//! Drives the pure machine through random orders of answers, failures, time and stop.
+//!
+//! No tasks, no models: the bench is told what the machine wants done, ends calls in any order, and keeps
+//! a log of what became of each answer of the source. It is fast enough for many thousand seeds.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tarn_model::{Failure, Position};
+use tarn_replication::{
+    Ack, Batch, Changes, Effect, Event, Machine, Now, Part, RecordPolicy, Resume, Script, StreamBounds,
+    StreamSettings,
+};
+
+use crate::random::Random;
+
+/// A lie told to the machine, to show that the bench sees its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// None.
+    None,
+    /// Writes are called durable that are not.
+    Durable,
+    /// Checkpoints are called saved that are not.
+    Saved,
+}
+
+/// What the source delivered with one of its answers; the destination must take all of it in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Thing {
+    Schema(u64),
+    Rows(u64),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    OnItsWay,
+    Taken,
+    /// Durable at the destination, or dropped by the script.
+    Settled,
+}
+
+/// See the module's documentation.
+pub struct MachineBench {
+    random: Random,
+    machine: Machine,
+    settings: StreamSettings,
+    lie: Lie,
+    elapsed: Duration,
+    calls: BTreeMap<&'static str, Effect>,
+    /// The source's answers so far.
+    answers: u64,
+    sequence: u64,
+    /// What was read, without settled things at the front.
+    things: VecDeque<(Thing, Fate)>,
+    /// The answer of the last saved position.
+    saved: u64,
+    live_bytes: u64,
+    first_failure: Option<String>,
+    stopped: bool,
+}
+
+impl MachineBench {
+    /// A bench of a seed.
+    pub fn new(seed: u64, lie: Lie) -> Self {
+        let mut random = Random::new(seed);
+        let settings = StreamSettings {
+            batch_rows_max: *random.pick(&[1, 5, 50]),
+            idle_timeout: Duration::from_millis(*random.pick(&[0, 100, 10_000])),
+            records: RecordPolicy::Skip,
+            bounds: StreamBounds {
+                window_bytes_max: 12_000,
+                batch_bytes_max: 4_000,
+                read_bytes_max: 1_000,
+                ..StreamBounds::default()
+            },
+        };
+        let script = *random.pick(&[Script::Present, Script::Absent]);
+        let resume = Resume { position: number_position(0), sequence: 0, batch: 0 };
+        Self {
+            machine: Machine::new(settings.clone(), script, &resume),
+            random,
+            settings,
+            lie,
+            elapsed: Duration::ZERO,
+            calls: BTreeMap::new(),
+            answers: 0,
+            sequence: 0,
+            things: VecDeque::new(),
+            saved: 0,
+            live_bytes: 0,
+            first_failure: None,
+            stopped: false,
+        }
+    }
+
+    /// Runs until the machine finishes, or a promise is broken.
+    pub fn run(&mut self) -> Result<(), String> {
+        let events = self.random.within(10..300);
+        let mut event = Event::Woke;
+        for count in 0.. {
+            if let Some(end) = self.apply(event)? {
+                return self.check_end(end);
+            }
+            event = match count >= events && !self.stopped {
+                true => self.stop(),
+                false => self.next_event()?,
+            };
+            if count > events + 1_000 {
+                return Err("it does not come to an end".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Event {
+        self.stopped = true;
+        Event::Stop
+    }
+
+    fn apply(&mut self, event: Event) -> Result<Option<Effect>, String> {
+        let now = Now { elapsed: self.elapsed, wall: SystemTime::UNIX_EPOCH + self.elapsed };
+        let mut end = None;
+        for effect in self.machine.apply(now, event) {
+            self.check_effect(&effect)?;
+            let part = match effect {
+                Effect::Read(_) | Effect::Confirm(_) => "source",
+                Effect::Transform(_) => "transform",
+                Effect::Write(_) | Effect::Flush | Effect::Evolve(_) => "destination",
+                Effect::Save(_) => "checkpoints",
+                Effect::Begun { .. } => continue,
+                Effect::Finish(_) => {
+                    end = Some(effect);
+                    continue;
+                }
+            };
+            if self.calls.insert(part, effect).is_some() {
+                return Err(format!("two calls of the {part} at a time"));
+            }
+        }
+        if end.is_some() && !self.calls.is_empty() {
+            return Err(format!("finished with {:?} in flight", self.calls));
+        }
+        if self.machine.wake_at().is_some_and(|at| at <= self.elapsed) {
+            return Err("something was due and did not happen".to_owned());
+        }
+        // What is in flight and the schemas of one more answer come on top of nothing.
+        match self.live_bytes <= self.settings.bounds.window_bytes_max {
+            true => Ok(end),
+            false => Err(format!("{} bytes are held", self.live_bytes)),
+        }
+    }
+
+    fn check_effect(&mut self, effect: &Effect) -> Result<(), String> {
+        match effect {
+            Effect::Write(batches) => {
+                let rows: u64 = batches.iter().map(|batch| u64::from(batch.rows)).sum();
+                let bytes: u64 = batches.iter().map(|batch| batch.bytes.len() as u64).sum();
+                let single = batches.len() == 1;
+                let bounds = &self.settings;
+                if !single && (rows > bounds.batch_rows_max.into() || bytes > bounds.bounds.batch_bytes_max) {
+                    return Err(format!("a write of {rows} rows, {bytes} bytes"));
+                }
+                batches.iter().try_for_each(|batch| self.take(Thing::Rows(number_of(&batch.bytes))))
+            }
+            Effect::Evolve(schema) => self.take(Thing::Schema(number_of(schema))),
+            Effect::Save(checkpoint) => {
+                let number = number_of(checkpoint.position.as_bytes());
+                match self.things.front() {
+                    Some((thing, fate)) if thing.answer() <= number => {
+                        Err(format!("saved {number}, but {thing:?} is {fate:?}"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Effect::Confirm(position) => match number_of(position.as_bytes()) > self.saved {
+                true => Err(format!("confirmed {position:?}, saved is {}", self.saved)),
+                false => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The destination is given something: it must be the next in order.
+    fn take(&mut self, thing: Thing) -> Result<(), String> {
+        let next = self.things.iter_mut().find(|(_, fate)| *fate == Fate::OnItsWay);
+        match next {
+            Some((next, fate)) if *next == thing => {
+                *fate = Fate::Taken;
+                Ok(())
+            }
+            next => Err(format!("{thing:?} is written where {next:?} is next")),
+        }
+    }
+
+    /// What the destination took, or a single thing, is settled.
+    fn settle(&mut self, which: impl Fn(Thing, Fate) -> bool) {
+        for (thing, fate) in &mut self.things {
+            if which(*thing, *fate) {
+                *fate = Fate::Settled;
+            }
+        }
+        while self.things.front().is_some_and(|(_, fate)| *fate == Fate::Settled) {
+            self.things.pop_front();
+        }
+    }
+
+    fn next_event(&mut self) -> Result<Event, String> {
+        let wake_at = self.machine.wake_at();
+        if self.calls.is_empty() && wake_at.is_none() {
+            return Err("nothing is in flight and nothing is waited for".to_owned());
+        }
+        if self.calls.is_empty() || self.random.chance(15) {
+            let pause = Duration::from_millis(*self.random.pick(&[1, 50, 1_000, 6_000]));
+            self.elapsed = wake_at.unwrap_or(Duration::MAX).min(self.elapsed + pause);
+            return Ok(Event::Woke);
+        }
+        if !self.stopped && self.random.chance(1) {
+            return Ok(self.stop());
+        }
+        let parts: Vec<_> = self.calls.keys().copied().collect();
+        let part = *self.random.pick(&parts);
+        let call = self.calls.remove(part).expect("it was just listed");
+        if self.random.chance(1) {
+            return Ok(self.fail(part));
+        }
+        Ok(self.answer(call))
+    }
+
+    fn fail(&mut self, part: &'static str) -> Event {
+        if !self.stopped {
+            self.first_failure.get_or_insert_with(|| part.to_owned());
+        }
+        let part_failed = match part {
+            "source" => Part::Source,
+            "transform" => Part::Transform,
+            "destination" => Part::Destination,
+            _ => Part::Checkpoints,
+        };
+        self.live_bytes = 0; // given up, or drained without reading more
+        Event::Failed(part_failed, Failure::retry(part, "model trouble"))
+    }
+
+    fn answer(&mut self, call: Effect) -> Event {
+        match call {
+            Effect::Read(limits) => Event::Read(self.changes(limits.rows_max)),
+            Effect::Confirm(_) => Event::Confirmed,
+            Effect::Transform(batch) => {
+                let number = number_of(&batch.bytes);
+                match self.random.chance(20) {
+                    true => {
+                        self.settle(|thing, _| thing == Thing::Rows(number));
+                        self.live_bytes = self.live_bytes.saturating_sub(batch.bytes.len() as u64);
+                        Event::Transformed(Batch { rows: 0, ..batch })
+                    }
+                    false => Event::Transformed(batch),
+                }
+            }
+            Effect::Write(batches) => {
+                let bytes = batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();
+                self.live_bytes = self.live_bytes.saturating_sub(bytes);
+                let durable = self.random.chance(50);
+                if durable {
+                    self.settle(|_, fate| fate == Fate::Taken);
+                }
+                Event::Written(Ack { rows: 0, bytes, durable: durable || self.lie == Lie::Durable })
+            }
+            Effect::Flush => {
+                self.settle(|_, fate| fate == Fate::Taken);
+                Event::Flushed
+            }
+            Effect::Evolve(schema) => {
+                let number = number_of(&schema);
+                self.settle(|thing, _| thing == Thing::Schema(number));
+                Event::Evolved
+            }
+            Effect::Save(checkpoint) => {
+                if self.lie != Lie::Saved {
+                    self.saved = number_of(checkpoint.position.as_bytes());
+                }
+                Event::Saved
+            }
+            Effect::Begun { .. } | Effect::Finish(_) => unreachable!("no calls"),
+        }
+    }
+
+    fn changes(&mut self, rows_max: u32) -> Changes {
+        self.answers += 1;
+        self.sequence += self.random.within(0..3);
+        let number = self.answers;
+        let schema = self.random.chance(10).then(|| Bytes::from(number.to_le_bytes().to_vec()));
+        let rows = self.random.within(0..u64::from(rows_max.min(20)) + 1) as u32;
+        let batch = (rows > 0 && self.random.chance(80)).then(|| {
+            let mut bytes = number.to_le_bytes().to_vec();
+            bytes.resize(8 + self.random.within(0..990) as usize, 0);
+            Batch { bytes: bytes.into(), rows }
+        });
+        if !self.machine.is_draining() {
+            self.things.extend(schema.is_some().then_some((Thing::Schema(number), Fate::OnItsWay)));
+            self.things.extend(batch.is_some().then_some((Thing::Rows(number), Fate::OnItsWay)));
+            self.live_bytes += batch.as_ref().map_or(0, |batch| batch.bytes.len() as u64);
+        } else {
+            self.answers -= 1; // the next run reads it again
+        }
+        Changes { schema, batch, position: number_position(number), sequence: self.sequence }
+    }
+
+    fn check_end(&self, end: Effect) -> Result<(), String> {
+        match (end, &self.first_failure) {
+            (Effect::Finish(Ok(stopped)), None) if self.stopped => {
+                let saved_all = self.saved == self.answers || self.lie != Lie::None;
+                match stopped.trouble.is_some() || (saved_all && self.things.is_empty()) {
+                    true => Ok(()),
+                    false => Err(format!("stopped at {} of {} answers", self.saved, self.answers)),
+                }
+            }
+            (Effect::Finish(Err(failure)), Some(part)) if failure.code == *part => Ok(()),
+            (end, failure) => Err(format!("{end:?} after failure {failure:?}")),
+        }
+    }
+}
+
+impl Thing {
+    fn answer(self) -> u64 {
+        match self {
+            Self::Schema(answer) | Self::Rows(answer) => answer,
+        }
+    }
+}
+
+fn number_position(number: u64) -> Position {
+    Position::new(number.to_le_bytes().to_vec())
+}
+
+fn number_of(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"))
+}
