@@ -1,1 +1,2 @@
-//! tarn-plugin-postgres
+mod config;
+mod value;
