@@ -32,7 +32,6 @@ fn the_storm_reaches_every_kind_of_weather() {
             }
         }
     }
-    println!("{sum:?}");
     for what in [
         "fault",
         "crash",
