@@ -38,6 +38,24 @@ pub struct TableProgress {
     pub partitions: Option<Vec<PartitionProgress>>,
 }
 
+impl TableProgress {
+    /// Whether the table needs no further read: it was planned, and all its partitions are done at one and
+    /// the same generation. Partitions done at different ones must first be brought to one point: a row
+    /// that moved between them in the meantime may be in neither.
+    pub fn is_complete(&self) -> bool {
+        let generation = |partition: &PartitionProgress| match partition.state {
+            PartitionState::Pending => None,
+            PartitionState::Done { generation, .. } => Some(generation),
+        };
+        let Some(partitions) = &self.partitions else { return false };
+        match partitions.first().map(generation) {
+            None => true,
+            Some(None) => false,
+            Some(first) => partitions.iter().all(|partition| generation(partition) == first),
+        }
+    }
+}
+
 /// A partition that was read completely and is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionDone {

@@ -144,17 +144,7 @@ fn whole(table: &str, number: u32, partition: &str) -> Job {
 
 fn state_of(table: &TableProgress, current: u32) -> State {
     let Some(partitions) = &table.partitions else { return State::Unplanned };
-    let generation = |state: &PartitionState| match state {
-        PartitionState::Pending => None,
-        PartitionState::Done { generation, .. } => Some(*generation),
-    };
-    let first = partitions.first().map(|partition| generation(&partition.state));
-    let complete = match first {
-        None => true,
-        Some(None) => false,
-        Some(first) => partitions.iter().all(|partition| generation(&partition.state) == first),
-    };
-    if complete {
+    if table.is_complete() {
         return State::Complete;
     }
     let jobs = partitions.iter().filter_map(|partition| {
