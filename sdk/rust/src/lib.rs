@@ -60,3 +60,8 @@ pub use source::{Changes, Limits, Snapshot, Source};
 
 /// The record batch: reading and writing what crosses between host and plugin.
 pub use tarn_batch as batch;
+
+/// The examples of `wit/README.md` are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../wit/README.md")]
+struct Readme;

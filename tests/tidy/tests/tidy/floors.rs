@@ -1,0 +1,142 @@
+//! A crate imports lower floors only (ARCHITECTURE.md has the drawing).
+
+use cargo_metadata::{Dependency, DependencyKind, Package};
+use tarn_tidy::metadata;
+
+use crate::assert_none;
+
+/// Where a crate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Shared by host and guests: the batch on the ground, what authors import above it.
+    Sdk(u8),
+    /// The host's floors.
+    Host(u8),
+    /// A guest.
+    Plugin,
+    /// The guests' components, as bytes.
+    Bundle,
+    /// Tests and what they share.
+    Test,
+}
+
+use Place::{Bundle, Host, Plugin, Sdk, Test};
+
+/// Every crate of the workspace. A new one takes its place here.
+const PLACES: &[(&str, Place)] = &[
+    ("tarn-batch", Sdk(0)),
+    ("tarn-sdk", Sdk(1)),
+    ("tarn-model", Host(0)),
+    ("tarn-replication", Host(1)),
+    ("tarn-transport", Host(1)),
+    ("tarn-postgres", Host(2)),
+    ("tarn-clickhouse", Host(2)),
+    ("tarn-catalog", Host(2)),
+    ("tarn-wasm", Host(3)),
+    ("tarn-control", Host(4)),
+    ("tarn-api", Host(5)),
+    ("tarn", Host(6)),
+    ("tarn-plugin-postgres", Plugin),
+    ("tarn-plugin-clickhouse", Plugin),
+    ("tarn-plugin-script-lua", Plugin),
+    ("tarn-guest-misbehaving", Plugin),
+    ("tarn-bundle", Bundle),
+    ("tarn-harness", Test),
+    ("tarn-e2e", Test),
+    ("tarn-components", Test),
+    ("tarn-sim", Test),
+    ("tarn-bench", Test),
+    ("tarn-tidy", Test),
+];
+
+/// Crates that one crate alone knows, so that what they are made of leaves it nowhere.
+const KNOWN_TO_ONE: [(&str, &str); 6] = [
+    ("wasmtime", "tarn-wasm"),
+    ("wasmtime-wizer", "tarn-wasm"),
+    ("wasmtime-wasi", "tarn-wasm"),
+    ("sqlx", "tarn-catalog"),
+    ("postgres-protocol", "tarn-postgres"),
+    ("wit-bindgen", "tarn-sdk"),
+];
+
+fn place(package: &str) -> Option<Place> {
+    PLACES.iter().find(|(name, _)| *name == package).map(|(_, place)| *place)
+}
+
+/// The workspace's crates that a crate imports: for its own tests it may take the harness beside them.
+fn imports(package: &Package) -> impl Iterator<Item = &Dependency> {
+    package.dependencies.iter().filter(|dependency| dependency.path.is_some()).filter(|dependency| {
+        dependency.kind != DependencyKind::Development || dependency.name != "tarn-harness"
+    })
+}
+
+fn may_import(importer: Place, imported: Place) -> bool {
+    match (importer, imported) {
+        (Test, _) => true,
+        (_, Test) => false,
+        (Sdk(above), Sdk(below)) | (Host(above), Host(below)) => below < above,
+        // The host reads batches; what is for authors is not for it.
+        (Host(_), Sdk(floor)) => floor == 0,
+        // Only the binary carries the plugins.
+        (Host(floor), Bundle) => floor == 6,
+        (Plugin, Sdk(_)) => true,
+        (Sdk(_) | Plugin | Bundle, _) | (Host(_), Plugin) => false,
+    }
+}
+
+#[test]
+fn every_crate_has_its_floor_and_imports_lower_ones_only() {
+    let metadata = metadata();
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        let Some(importer) = place(&package.name) else {
+            broken.push(format!("{} has no floor", package.name));
+            continue;
+        };
+        for import in imports(package) {
+            match place(&import.name) {
+                Some(imported) if may_import(importer, imported) => {}
+                imported => {
+                    broken.push(format!(
+                        "{} ({importer:?}) imports {} ({imported:?})",
+                        package.name, import.name
+                    ));
+                }
+            }
+        }
+    }
+    for (name, _) in PLACES {
+        if !metadata.workspace_packages().iter().any(|package| package.name == *name) {
+            broken.push(format!("{name} has a floor but is no crate of the workspace"));
+        }
+    }
+    assert_none("a crate imports lower floors only", &broken);
+}
+
+#[test]
+fn the_batch_depends_on_nothing() {
+    let metadata = metadata();
+    let batch = metadata.workspace_packages().into_iter().find(|package| package.name == "tarn-batch");
+    let broken: Vec<String> = batch
+        .into_iter()
+        .flat_map(|package| &package.dependencies)
+        .filter(|dependency| dependency.kind != DependencyKind::Development)
+        .map(|dependency| dependency.name.clone())
+        .collect();
+    assert_none("the batch is for hosts and guests of every kind, so it depends on nothing", &broken);
+}
+
+#[test]
+fn what_one_crate_knows_no_other_imports() {
+    let metadata = metadata();
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        for (library, owner) in KNOWN_TO_ONE {
+            let imports = package.dependencies.iter().any(|dependency| dependency.name == library);
+            if imports && package.name != owner {
+                broken.push(format!("{} imports {library}, which is {owner}'s", package.name));
+            }
+        }
+    }
+    assert_none("some libraries are known to one crate alone", &broken);
+}

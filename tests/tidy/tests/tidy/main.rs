@@ -1,0 +1,11 @@
+//! The rules. Each says what it found, all at once.
+
+mod contract;
+mod dependencies;
+mod files;
+mod floors;
+
+/// Fails with everything that breaks a rule.
+fn assert_none(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}:\n  {}", broken.join("\n  "));
+}
