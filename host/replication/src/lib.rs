@@ -1,14 +1,34 @@
 //! How records travel from a source to a destination without losing or doubling one.
 //!
-//! This crate knows no store, no sandbox and no catalog. It owns the loop: what is read when, what is
-//! written when, when a position may be remembered and when a source may forget. Everything it waits
-//! for is behind a trait that other crates implement.
+//! ```text
+//!            Source ──> [Transform] ──> Destination          each behind a trait, each busy with one call
+//!               ^            │                │
+//!        confirm│            v                v
+//!               └──────── Machine <──── written, durable
+//!                            │
+//!                            v save
+//!                       Checkpoints
+//! ```
 //!
-//! It keeps one invariant, asserted after every event:
+//! This crate knows no store, no sandbox and no catalog. It owns the loop: what is read when, what is
+//! written when, when a position may be remembered and when a source may forget. It keeps one invariant,
+//! asserted after every event:
 //!
 //! ```text
 //! read >= written >= durable >= checkpointed >= confirmed
 //! ```
+//!
+//! - [`Machine`] decides, as a pure function of events; its module documentation holds the argument.
+//! - [`stream()`] performs what the machine decides, for one life of a mirror's stream.
+//! - [`snapshot()`] loads existing rows with several workers; its module documentation says why a load that
+//!   lost its point still ends right.
+//! - [`supervise()`] runs one life after another, and [`remedy`] is the one place that says which failures
+//!   deserve another.
+//! - The traits are what others implement: components ([`Source`], [`SnapshotSource`], [`Transform`],
+//!   [`Destination`]), the catalog ([`Checkpoints`], [`SnapshotLedger`]) and whoever watches
+//!   ([`Observer`]).
+//!
+//! Bounds and their reasons are in [`config`]. The simulation in `tests/sim` crashes all of it at every step.
 
 mod batch;
 mod checkpoint;

@@ -5,8 +5,12 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use tarn_model::{Failure, FailureClass, Position};
 
-use super::*;
-use crate::settings::StreamBounds;
+use super::{Effect, Event, Machine, Now, Part, Script};
+use crate::batch::Batch;
+use crate::checkpoint::Resume;
+use crate::destination::Ack;
+use crate::settings::{StreamBounds, StreamSettings};
+use crate::source::Changes;
 use crate::transform::RecordPolicy;
 
 const DURABLE: Ack = Ack { rows: 0, bytes: 0, durable: true };
