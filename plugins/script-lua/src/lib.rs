@@ -1,1 +1,41 @@
-//! tarn-plugin-script-lua
+//! The Lua runtime: PUC Lua 5.4 and the rows of a batch, as one guest of the `script` world.
+//!
+//! A script reads and assigns columns of the packed row itself: a cell is decoded when it is touched,
+//! a row that was not changed is copied as it is. Every value is exact in both directions; what a
+//! column cannot hold is refused by name, never rounded or replaced.
+//!
+//! The host compiles a script by running [`runtime::Runtime::load`] inside the guest once and taking a
+//! snapshot of its memory (`guest.rs` has the export for it), so that a script starts where its top
+//! level ended. The crate opens no file, knows no store, and its guest imports the log and the clock
+//! alone.
+//!
+//! Natively the same code is a library for its tests.
+
+mod assign;
+mod binding;
+mod calendar;
+mod config;
+mod current;
+mod failure;
+mod json;
+mod library;
+mod lua;
+mod number;
+mod peerdb;
+#[cfg(any(test, target_family = "wasm"))]
+mod port;
+mod read;
+mod record;
+mod rejection;
+mod row;
+mod runtime;
+mod session;
+mod values;
+
+#[cfg(target_family = "wasm")]
+mod guest;
+
+pub use failure::Fault;
+pub use rejection::Rejection;
+pub use runtime::{Applied, Runtime};
+pub use session::Host;

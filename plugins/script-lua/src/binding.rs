@@ -1,0 +1,93 @@
+//! Tables as scripts see them: their names, and columns by name.
+
+use tarn_batch::{Column, Table};
+
+/// Slots of the cache of column names; a power of two. Scripts name few columns.
+const CACHE_SLOTS: usize = 32;
+
+/// Tables kept from batch to batch. A changed table is another one, so the old ones are dropped when
+/// there are many.
+const BINDINGS_MAX: usize = 1_024;
+
+/// A table and what is known of it.
+pub struct Binding {
+    /// The table.
+    pub table: Table,
+    /// Its qualified name.
+    pub source: String,
+    /// What the mirror calls it at the destination.
+    pub target: String,
+    /// Where Lua keeps a column's name, and the column. Lua keeps equal short strings at one place.
+    cache: [(*const u8, usize); CACHE_SLOTS],
+}
+
+impl Binding {
+    fn new(table: Table, targets: &[(String, String)]) -> Self {
+        let source = table.qualified_name();
+        let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
+        Self { table, source, target, cache: [(std::ptr::null(), 0); CACHE_SLOTS] }
+    }
+
+    /// The column of that name. `name` is a string of Lua's.
+    #[inline]
+    pub fn column(&mut self, name: &[u8]) -> Option<usize> {
+        let place = name.as_ptr();
+        let slot = &mut self.cache[(place.addr() / 8) % CACHE_SLOTS];
+        // The place may hold another string by now, so the name decides.
+        if slot.0 == place && self.table.columns[slot.1].name.as_bytes() == name {
+            return Some(slot.1);
+        }
+        let column = self.table.columns.iter().position(|column| column.name.as_bytes() == name)?;
+        *slot = (place, column);
+        Some(column)
+    }
+
+    /// What a person calls a column in a message.
+    pub fn describe<'a>(&'a self, column: &'a Column) -> impl std::fmt::Display + 'a {
+        std::fmt::from_fn(move |out| write!(out, "column {} ({})", column.name, column.type_name))
+    }
+}
+
+/// The tables that records came from so far.
+#[derive(Default)]
+pub struct Bindings {
+    all: Vec<Binding>,
+    /// Qualified names at source and destination, from the settings.
+    targets: Vec<(String, String)>,
+}
+
+impl Bindings {
+    /// Takes what the mirror calls its tables at the destination.
+    pub fn set_targets(&mut self, targets: Vec<(String, String)>) {
+        self.targets = targets;
+        self.all.clear();
+    }
+
+    /// Finds or makes the bindings of a batch's tables: where each is.
+    pub fn bind(&mut self, tables: &[Table]) -> Vec<usize> {
+        if self.all.len() + tables.len() > BINDINGS_MAX {
+            self.all.clear();
+        }
+        tables.iter().map(|table| self.place(table)).collect()
+    }
+
+    fn place(&mut self, table: &Table) -> usize {
+        if let Some(place) = self.all.iter().position(|binding| binding.table == *table) {
+            return place;
+        }
+        self.all.push(Binding::new(table.clone(), &self.targets));
+        self.all.len() - 1
+    }
+
+    /// A binding by its place.
+    #[inline]
+    pub fn get(&self, place: usize) -> &Binding {
+        &self.all[place]
+    }
+
+    /// A binding by its place.
+    #[inline]
+    pub fn get_mut(&mut self, place: usize) -> &mut Binding {
+        &mut self.all[place]
+    }
+}

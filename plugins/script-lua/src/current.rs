@@ -1,0 +1,216 @@
+//! The record that a script sees, and what it has changed in it.
+
+#![expect(unsafe_code, reason = "a record outlives its batch's borrow in the type, not in time")]
+
+use tarn_batch::{BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, TableIndex};
+
+/// Which of a record's two rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Which {
+    /// The row after the change.
+    New,
+    /// The row before it.
+    Old,
+}
+
+/// What a script has made of a cell.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Kept,
+    Null,
+    /// A value in [`Current::values`].
+    Value {
+        start: usize,
+        end: usize,
+    },
+}
+
+/// One row: its cells as far as they were read, and what was assigned.
+#[derive(Default)]
+struct Image {
+    /// The cells not yet read; none when the record does not have this row.
+    rest: Option<Cells<'static>>,
+    seen: Vec<Cell<'static>>,
+    /// Empty until a column is assigned.
+    changes: Vec<Change>,
+}
+
+impl Image {
+    fn begin(&mut self, cells: Option<Cells<'static>>) {
+        self.rest = cells;
+        self.seen.clear();
+        self.changes.clear();
+    }
+
+    #[inline]
+    fn cell(&mut self, column: usize) -> Result<Cell<'static>, DecodeError> {
+        while self.seen.len() <= column {
+            let cell = self.rest.as_mut().and_then(Iterator::next);
+            self.seen.push(cell.unwrap_or(Err(DecodeError::Truncated("row")))?);
+        }
+        Ok(self.seen[column])
+    }
+}
+
+/// The record of the current call. Between calls there is none.
+#[derive(Default)]
+pub struct Current {
+    /// Grows with each record: a row that a script kept from an earlier one is known by it.
+    generation: u64,
+    row: Option<Row<'static>>,
+    binding: usize,
+    new: Image,
+    old: Image,
+    before: Option<Before>,
+    /// Bytes of assigned values.
+    values: Vec<u8>,
+}
+
+impl Current {
+    /// Makes a row the current record. The caller calls [`Current::end`] before the row's batch goes.
+    #[inline]
+    pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
+        // SAFETY: the caller's promise: what borrows from the row is forgotten in time.
+        let row: Row<'static> = unsafe { std::mem::transmute::<Row<'_>, Row<'static>>(*row) };
+        self.generation += 1;
+        self.row = Some(row);
+        self.binding = binding;
+        self.values.clear();
+        self.new.begin(row.op().has_after().then(|| row.after()));
+        self.before = None;
+        self.old.begin(None);
+        // An insert has no row before; those of others are found when asked for.
+        if row.op() != Op::Insert
+            && let Some((kind, cells)) = row.before()
+        {
+            self.before = Some(kind);
+            self.old.begin(Some(cells));
+        }
+        self.generation
+    }
+
+    /// Forgets the record.
+    pub fn end(&mut self) {
+        self.row = None;
+        self.new.begin(None);
+        self.old.begin(None);
+    }
+
+    /// The record, if it still is the one of that generation.
+    #[inline]
+    pub fn row(&self, generation: u64) -> Option<&Row<'static>> {
+        self.row.as_ref().filter(|_| self.generation == generation)
+    }
+
+    /// The generation of the current record.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Where its table is among the bindings.
+    #[inline]
+    pub fn binding(&self) -> usize {
+        self.binding
+    }
+
+    /// Whether the record has that row.
+    #[inline]
+    pub fn has(&self, which: Which) -> bool {
+        match which {
+            Which::New => self.new.rest.is_some(),
+            Which::Old => self.old.rest.is_some(),
+        }
+    }
+
+    fn image(&mut self, which: Which) -> &mut Image {
+        match which {
+            Which::New => &mut self.new,
+            Which::Old => &mut self.old,
+        }
+    }
+
+    /// A cell as the script has it by now.
+    #[inline]
+    pub fn cell(&mut self, which: Which, column: usize) -> Result<Cell<'_>, DecodeError> {
+        let image = match which {
+            Which::New => &mut self.new,
+            Which::Old => &mut self.old,
+        };
+        match image.changes.get(column) {
+            None | Some(Change::Kept) => image.cell(column),
+            Some(Change::Null) => Ok(Cell::Null),
+            Some(&Change::Value { start, end }) => Ok(Cell::Value(&self.values[start..end])),
+        }
+    }
+
+    /// Assigns null to a column.
+    pub fn set_null(&mut self, which: Which, column: usize, columns: usize) {
+        self.set(which, column, columns, Change::Null);
+    }
+
+    /// Assigns what `write` appends to a column. When it fails, the column stays as it was.
+    pub fn set_value<E>(
+        &mut self,
+        which: Which,
+        column: usize,
+        columns: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let start = self.values.len();
+        if let Err(error) = write(&mut self.values) {
+            self.values.truncate(start);
+            return Err(error);
+        }
+        let end = self.values.len();
+        self.set(which, column, columns, Change::Value { start, end });
+        Ok(())
+    }
+
+    fn set(&mut self, which: Which, column: usize, columns: usize, change: Change) {
+        let changes = &mut self.image(which).changes;
+        if changes.is_empty() {
+            changes.resize(columns, Change::Kept);
+        }
+        changes[column] = change;
+    }
+
+    /// Writes the record as the script has it: an untouched one in one copy.
+    #[inline]
+    pub fn write(&mut self, writer: &mut BatchWriter, table: TableIndex) -> Result<(), DecodeError> {
+        let row = self.row.expect("a record is written while it is the current one");
+        if self.new.changes.is_empty() && self.old.changes.is_empty() {
+            writer.append_row(&row, table);
+            return Ok(());
+        }
+        let result = self.write_changed(writer, table, &row.header(), row.columns());
+        if result.is_err() {
+            writer.cancel_row();
+        }
+        result
+    }
+
+    fn write_changed(
+        &mut self,
+        writer: &mut BatchWriter,
+        table: TableIndex,
+        header: &RowHeader,
+        columns: usize,
+    ) -> Result<(), DecodeError> {
+        writer.begin_row(table, header);
+        if self.has(Which::New) {
+            for column in 0..columns {
+                writer.cell(self.cell(Which::New, column)?);
+            }
+        }
+        if let Some(kind) = self.before {
+            writer.begin_before(kind);
+            for column in 0..columns {
+                writer.cell(self.cell(Which::Old, column)?);
+            }
+        }
+        writer.end_row();
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! The standard library, as far as a script in a sandbox has one.
+//!
+//! Lua's own `base`, `table`, `string`, `math`, `utf8` and `coroutine`, with these differences: there
+//! are no files and no compiled chunks; `print` writes to the mirror's log; finalizers (`__gc`) are
+//! refused, so that no script code runs while Lua allocates; `os` has the calendar alone, and `debug`
+//! the traceback alone.
+
+use crate::lua::raw::{
+    lua_CFunction, luaopen_base, luaopen_coroutine, luaopen_math, luaopen_string, luaopen_table, luaopen_utf8,
+};
+use crate::lua::{Answer, Kind, Lua, Slot};
+use crate::session::Phase;
+use crate::{calendar, config, json};
+
+/// Opens the libraries.
+pub fn open(lua: Lua) {
+    for (name, open) in [
+        (c"_G", luaopen_base as lua_CFunction),
+        (c"table", luaopen_table),
+        (c"string", luaopen_string),
+        (c"math", luaopen_math),
+        (c"utf8", luaopen_utf8),
+        (c"coroutine", luaopen_coroutine),
+    ] {
+        lua.open_library(name, open);
+        lua.pop(1);
+    }
+    lua.push_globals();
+    for absent in ["dofile", "loadfile"] {
+        lua.push_nil();
+        lua.set_field(-2, absent);
+    }
+    lua.get_field(-1, "load");
+    lua.set_slot(Slot::Load);
+    lua.set_function(-1, "load", load_text);
+    lua.set_function(-1, "print", print);
+    lua.set_function(-1, "setmetatable", set_metatable);
+    lua.set_function(-1, "require", require);
+    lua.push_table(0, 1);
+    lua.set_function(-1, "traceback", traceback);
+    lua.set_field(-2, "debug");
+    calendar::push_library(lua);
+    lua.set_field(-2, "os");
+    // Names of Lua 5.1 that are spelled differently now.
+    lua.get_field(-1, "load");
+    lua.set_field(-2, "loadstring");
+    lua.get_field(-1, "table");
+    lua.get_field(-1, "unpack");
+    lua.remove(-2);
+    lua.set_field(-2, "unpack");
+    lua.get_field(-1, "string");
+    lua.push_nil();
+    lua.set_field(-2, "dump");
+    lua.pop(1);
+    register_modules(lua);
+    lua.pop(1);
+}
+
+/// What `require` finds: the libraries, and the modules that are no globals. The globals are on top.
+fn register_modules(lua: Lua) {
+    lua.push_table(0, 8);
+    for name in ["table", "string", "math", "utf8", "coroutine", "os"] {
+        lua.get_field(-2, name);
+        lua.set_field(-2, name);
+    }
+    json::push_module(lua);
+    lua.set_field(-2, "json");
+    lua.set_slot(Slot::Modules);
+}
+
+fn require(lua: Lua) -> Answer {
+    let Some(name) = lua.bytes(1) else {
+        return Err(lua.fail("require takes the name of a module"));
+    };
+    lua.get_slot(Slot::Modules);
+    lua.push_copy(1);
+    lua.get(-2);
+    if lua.is_nil(-1) {
+        let name = String::from_utf8_lossy(name);
+        return Err(lua.fail(format_args!(
+            "there is no module \"{name}\": this runtime has json and Lua's own libraries"
+        )));
+    }
+    Ok(1)
+}
+
+/// `print`: a line in the mirror's log. While the script is loaded there is no mirror.
+fn print(lua: Lua) -> Answer {
+    let count = lua.top();
+    lua.session().joined.clear();
+    for index in 1..=count {
+        let text = lua.text_of(index);
+        let line = &mut lua.session().joined;
+        if index > 1 {
+            line.push(b'\t');
+        }
+        let room = config::LOG_LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&text[..text.len().min(room)]);
+        lua.pop(1);
+    }
+    let session = lua.session();
+    if session.phase == Phase::Running {
+        session.host.log(&String::from_utf8_lossy(&session.joined));
+    }
+    Ok(0)
+}
+
+/// `load`, for text alone: compiled chunks can break the machine they run on.
+fn load_text(lua: Lua) -> Answer {
+    let has_environment = lua.top() >= 4;
+    lua.set_top(4);
+    lua.get_slot(Slot::Load);
+    lua.push_copy(1);
+    lua.push_copy(2);
+    lua.push_str("t");
+    if has_environment {
+        lua.push_copy(4);
+    }
+    lua.call(if has_environment { 4 } else { 3 }, 2);
+    Ok(2)
+}
+
+/// `setmetatable`, without finalizers.
+fn set_metatable(lua: Lua) -> Answer {
+    if lua.kind(1) != Kind::Table || !matches!(lua.kind(2), Kind::Table | Kind::Nil) {
+        return Err(lua.fail("setmetatable takes a table and a metatable or nil"));
+    }
+    if lua.get_metatable(1) {
+        let protected = lua.get_field(-1, "__metatable") != Kind::Nil;
+        lua.pop(2);
+        if protected {
+            return Err(lua.fail("cannot change a protected metatable"));
+        }
+    }
+    if lua.kind(2) == Kind::Table && lua.get_field(2, "__gc") != Kind::Nil {
+        return Err(lua.fail("finalizers (__gc) are not available to scripts"));
+    }
+    lua.set_top(2);
+    lua.set_metatable(1);
+    Ok(1)
+}
+
+/// `debug.traceback([message])`.
+fn traceback(lua: Lua) -> Answer {
+    lua.push_traceback(1);
+    if lua.kind(1) == Kind::String {
+        let trace = lua.bytes(-1).unwrap_or_default();
+        let joined = &mut lua.session().joined;
+        joined.clear();
+        joined.extend_from_slice(lua.bytes(1).unwrap_or_default());
+        joined.push(b'\n');
+        joined.extend_from_slice(trace);
+        lua.push_bytes(joined);
+    }
+    Ok(1)
+}

@@ -1,0 +1,60 @@
+//! What the runtime remembers while script code runs: reached from every function that Lua calls.
+
+use crate::binding::Bindings;
+use crate::current::Current;
+
+/// What a script may ask of the world outside.
+pub trait Host {
+    /// Writes a line to the mirror's log.
+    fn log(&mut self, line: &str);
+    /// Microseconds since 1970-01-01 UTC.
+    fn now_us(&mut self) -> i64;
+}
+
+/// Where the script is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Its top level runs, once, when it is compiled: there is no clock and no log.
+    Loading,
+    /// It transforms records.
+    Running,
+}
+
+/// The state beside Lua's own.
+pub struct Session {
+    /// The message of an error that is about to be raised.
+    pub error: String,
+    /// Room to join bytes before they become a string of Lua's.
+    pub joined: Vec<u8>,
+    /// Room to write a text before it does.
+    pub text: String,
+    /// The line that the last error came from, where its message does not say it.
+    pub error_line: u32,
+    /// Loading or running.
+    pub phase: Phase,
+    /// The world outside.
+    pub host: Box<dyn Host>,
+    /// Tables that records came from.
+    pub bindings: Bindings,
+    /// The generations whose rows, new and old, Lua has by now.
+    pub rows_made: [u64; 2],
+    /// The record that the script sees.
+    pub current: Current,
+}
+
+impl Session {
+    /// A session before its script is loaded.
+    pub fn new(host: Box<dyn Host>) -> Self {
+        Self {
+            error: String::new(),
+            joined: Vec::new(),
+            text: String::new(),
+            error_line: 0,
+            phase: Phase::Loading,
+            host,
+            bindings: Bindings::default(),
+            rows_made: [0; 2],
+            current: Current::default(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `UUID`: sixteen bytes, indexed from 0.
+
+use tarn_batch::Type;
+use tarn_batch::text::write_text;
+
+use crate::lua::{Answer, Lua, Slot, Userdata};
+
+/// What `peerdb.type` says.
+pub const TYPE_NAME: &str = "uuid.UUID";
+
+/// A UUID as Lua holds it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Uuid {
+    tag: u32,
+    /// Its bytes in the order they are written in.
+    pub bytes: [u8; 16],
+}
+
+// SAFETY: the tag is first, always this and no other type's.
+#[expect(unsafe_code, reason = "a promise about the layout")]
+unsafe impl Userdata for Uuid {
+    const TAG: u32 = 0x5555_4944;
+}
+
+impl Uuid {
+    /// A UUID of its bytes.
+    pub fn new(bytes: [u8; 16]) -> Self {
+        Self { tag: Self::TAG, bytes }
+    }
+
+    /// Reads 32 hexadecimal digits, with or without hyphens and braces.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let inner = text.strip_prefix(b"{").map_or(Some(text), |inner| inner.strip_suffix(b"}"))?;
+        let mut bytes = [0; 16];
+        let mut count = 0;
+        for (at, &byte) in inner.iter().enumerate() {
+            if byte == b'-' && at > 0 && inner[at - 1] != b'-' {
+                continue;
+            }
+            let digit = char::from(byte).to_digit(16)? as u8;
+            *bytes.get_mut(count / 2)? |= digit << if count % 2 == 0 { 4 } else { 0 };
+            count += 1;
+        }
+        (count == 32 && inner.last() != Some(&b'-')).then(|| Self::new(bytes))
+    }
+
+    /// Appends its text.
+    pub fn write_text(&self, out: &mut String) {
+        write_text(&Type::Uuid, &self.bytes, out).expect("sixteen bytes are a UUID");
+    }
+}
+
+/// Makes the metatable.
+pub fn register(lua: Lua) {
+    lua.push_table(0, 8);
+    lua.set_function(-1, "__index", index);
+    lua.set_function(-1, "__eq", |lua| {
+        let same = get(lua, 1).zip(get(lua, 2)).is_some_and(|(one, two)| one.bytes == two.bytes);
+        lua.push_boolean(same);
+        Ok(1)
+    });
+    lua.set_function(-1, "__len", |lua| {
+        lua.push_integer(16);
+        Ok(1)
+    });
+    lua.set_function(-1, "__tostring", super::to_string);
+    lua.set_function(-1, "__concat", super::concat);
+    lua.push_boolean(false);
+    lua.set_field(-2, "__metatable");
+    lua.set_slot(Slot::Uuid);
+}
+
+/// Pushes a UUID.
+#[inline]
+pub fn push(lua: Lua, bytes: [u8; 16]) {
+    lua.push_userdata(Uuid::new(bytes), Slot::Uuid);
+}
+
+/// The UUID, if the value is one.
+pub fn get(lua: Lua, index: i32) -> Option<Uuid> {
+    lua.userdata(index)
+}
+
+/// `peerdb.UUID(text)`.
+pub fn create(lua: Lua) -> Answer {
+    if get(lua, 1).is_some() {
+        lua.push_copy(1);
+        return Ok(1);
+    }
+    if lua.is_nil(1) {
+        return Err(lua.fail(
+            "a UUID is made of its text: the same row must give the same result when it is read again",
+        ));
+    }
+    match lua.bytes(1).and_then(Uuid::parse) {
+        Some(uuid) => push(lua, uuid.bytes),
+        None => return Err(lua.fail("this is not the text of a UUID")),
+    }
+    Ok(1)
+}
+
+fn index(lua: Lua) -> Answer {
+    let byte = get(lua, 1).zip(lua.integer(2)).and_then(|(uuid, at)| {
+        let at = usize::try_from(at).ok()?;
+        uuid.bytes.get(at).copied()
+    });
+    match byte {
+        Some(byte) => lua.push_integer(byte.into()),
+        None => lua.push_nil(),
+    }
+    Ok(1)
+}
