@@ -2,3 +2,41 @@
 
 /// Dimensions of an array: PostgreSQL's own limit (`MAXDIM`).
 pub(crate) const ARRAY_DIMENSIONS_MAX: usize = 6;
+
+/// Tables that one statement asks the catalog for: some 50 kB of names.
+pub(crate) const CATALOG_TABLES_MAX: usize = 500;
+
+/// Bytes asked of the stream or of a copy at once. Larger gains nothing, and what was read but does not
+/// fit into a batch stays in memory.
+pub(crate) const READ_BYTES_MAX: u32 = 1 << 20;
+
+/// Time between two looks at something on the server that is to change, in milliseconds.
+pub(crate) const PAUSE_MS: u32 = 200;
+
+/// Looks at a slot that should become free: ten seconds, more than the server takes to end a walsender
+/// whose connection is closed.
+pub(crate) const SLOT_ATTEMPTS_MAX: u32 = 50;
+
+/// After so many looks at a slot in use, a walsender of this mirror that holds it is ended: its
+/// connection may be half open, and nobody reads from it (B152).
+pub(crate) const SLOT_ATTEMPTS_BEFORE_TERMINATION: u32 = 10;
+
+/// Looks at transactions that ran when a table was added, before the host is asked to try later: two
+/// minutes.
+pub(crate) const TRANSACTION_ATTEMPTS_MAX: u32 = 600;
+
+/// Partitions of a table's snapshot: each is a row of the host's catalog.
+pub(crate) const PARTITIONS_MAX: u64 = 10_000;
+
+/// Bytes of a table below which it is not cut to keep workers busy: a worker reads them faster than it
+/// opens a connection.
+pub(crate) const PARTITION_BYTES_MIN: u64 = 1 << 20;
+
+/// Blocks that are counted to guess the density of a table that was never analysed.
+pub(crate) const SAMPLE_BLOCKS: u64 = 16;
+
+/// Rows a block is thought to hold where nothing is known: of some 100 bytes each.
+pub(crate) const ROWS_PER_BLOCK_GUESS: u64 = 80;
+
+/// The oldest server that is served: it is the first whose publications speak for partitioned tables.
+pub(crate) const SERVER_MAJOR_MIN: u32 = 13;

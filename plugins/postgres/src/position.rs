@@ -1,0 +1,126 @@
+//! Where the stream restarts.
+//!
+//! The server sends whole transactions in the order of their commits, so a place between two of them is
+//! one number, the end of the last commit record. A batch may be cut inside a transaction; the place is
+//! then still the end of the transaction before, with the one that was begun (by the place of its commit
+//! record) and how many of its rows were delivered. Started from there, the server sends that
+//! transaction again from its first row, in the same order, and exactly that many rows are passed over.
+//! Rows are counted as the server sends them, mapped or not, so the count holds when the settings change.
+//!
+//! The system identifier tells the cluster: the same numbers mean nothing in another one.
+
+use tarn_sdk::Failure;
+
+use crate::lsn::Lsn;
+
+/// The form of version 1: a byte 1, then the system identifier, the end, the begun transaction's commit
+/// and the rows of it, eight bytes each, little-endian. No transaction is begun where its commit is 0.
+const VERSION: u8 = 1;
+const BYTES: usize = 1 + 4 * 8;
+
+/// A place in the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The cluster.
+    pub(crate) system: u64,
+    /// The end of the last complete transaction.
+    pub(crate) end: Lsn,
+    /// The transaction that was begun.
+    pub(crate) partial: Option<Partial>,
+}
+
+/// A transaction of which a part was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Partial {
+    /// Its commit record.
+    pub(crate) commit: Lsn,
+    /// The rows of it that were delivered.
+    pub(crate) rows: u64,
+}
+
+impl Position {
+    /// A place between two transactions.
+    pub(crate) fn between(system: u64, end: Lsn) -> Self {
+        Self { system, end, partial: None }
+    }
+
+    /// Everything delivered is before this number.
+    pub(crate) fn sequence(&self) -> Lsn {
+        self.partial.map_or(self.end, |partial| partial.commit.max(self.end))
+    }
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let Partial { commit, rows } = self.partial.unwrap_or(Partial { commit: Lsn(0), rows: 0 });
+        let mut bytes = Vec::with_capacity(BYTES);
+        bytes.push(VERSION);
+        for number in [self.system, self.end.0, commit.0, rows] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Failure> {
+        let unknown = || {
+            Failure::permanent(
+                "position_unreadable",
+                "the stored position was not made by this version of the plugin",
+            )
+            .with_hint("resync the mirror, or run the version that made it")
+        };
+        let (VERSION, rest) =
+            bytes.split_first().map(|(version, rest)| (*version, rest)).ok_or_else(unknown)?
+        else {
+            return Err(unknown());
+        };
+        let (numbers, []) = rest.as_chunks::<8>() else { return Err(unknown()) };
+        let [system, end, commit, rows] = *numbers else { return Err(unknown()) };
+        let [system, end, commit, rows] = [system, end, commit, rows].map(u64::from_le_bytes);
+        let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows });
+        Ok(Self { system, end: Lsn(end), partial })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_reads_as_it_was_written() {
+        let between = Position::between(7, Lsn(0x16_B374_D848));
+        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between };
+        for position in [between, within] {
+            assert_eq!(Position::from_bytes(&position.to_bytes()).expect("a position"), position);
+        }
+    }
+
+    #[test]
+    fn version_1_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![1],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        assert_eq!(position.system, 0x0707_0707_0707_0707);
+        assert_eq!(position.end.to_string(), "1/0");
+        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3 }));
+    }
+
+    #[test]
+    fn other_bytes_are_no_position() {
+        for bytes in [&[][..], &[1], &[2; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]] {
+            assert_eq!(Position::from_bytes(bytes).expect_err("no position").code, "position_unreadable");
+        }
+    }
+
+    #[test]
+    fn the_sequence_only_grows() {
+        let between = Position::between(7, Lsn(50));
+        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between };
+        assert!(within.sequence() > between.sequence());
+        assert!(Position::between(7, Lsn(120)).sequence() > within.sequence());
+    }
+}

@@ -1,0 +1,112 @@
+//! What the mirror wants of this source.
+
+use tarn_sdk::{Failure, SourceConfig};
+
+use crate::table_name::TableName;
+
+/// The settings, with the tables' names read.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) mirror: String,
+    pub(crate) slot: String,
+    pub(crate) publication: Publication,
+    pub(crate) tables: Vec<MappedTable>,
+    /// Mappings whose table's name cannot be read: their index and text.
+    pub(crate) unreadable: Vec<(usize, String)>,
+}
+
+/// The publication the stream reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Publication {
+    /// The mirror makes, alters and drops it.
+    Managed(String),
+    /// Somebody else does.
+    Given(String),
+}
+
+impl Publication {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Managed(name) | Self::Given(name) => name,
+        }
+    }
+
+    pub(crate) fn is_managed(&self) -> bool {
+        matches!(self, Self::Managed(_))
+    }
+}
+
+/// One table of the mirror.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MappedTable {
+    /// Its place among the mappings, for people.
+    pub(crate) index: usize,
+    pub(crate) name: TableName,
+    /// Columns that are left out, by their exact names.
+    pub(crate) exclude: Vec<String>,
+    /// Whether its snapshot still runs.
+    pub(crate) loading: bool,
+}
+
+impl Settings {
+    pub(crate) fn new(config: SourceConfig) -> Self {
+        let loading: Vec<TableName> =
+            config.loading.iter().filter_map(|text| TableName::parse(text)).collect();
+        let mut tables = Vec::with_capacity(config.tables.len());
+        let mut unreadable = Vec::new();
+        for (index, table) in config.tables.into_iter().enumerate() {
+            match TableName::parse(&table.source) {
+                Some(name) => {
+                    let loading = loading.contains(&name);
+                    tables.push(MappedTable { index, name, exclude: table.exclude, loading });
+                }
+                None => unreadable.push((index, table.source)),
+            }
+        }
+        let publication = if config.publication_managed {
+            Publication::Managed(config.publication)
+        } else {
+            Publication::Given(config.publication)
+        };
+        Self { mirror: config.mirror, slot: config.slot, publication, tables, unreadable }
+    }
+
+    /// The mapping of a table.
+    pub(crate) fn table(&self, name: &TableName) -> Option<&MappedTable> {
+        self.tables.iter().find(|table| table.name == *name)
+    }
+
+    /// The mapping of a table that the host names as the settings do.
+    pub(crate) fn table_named(&self, text: &str) -> Result<&MappedTable, Failure> {
+        TableName::parse(text).and_then(|name| self.table(&name)).ok_or_else(|| {
+            Failure::permanent("table_not_mapped", "the table is not one of the mirror's").with_table(text)
+        })
+    }
+
+    /// How the mirror's sessions that may hold the slot call themselves.
+    pub(crate) fn application_name(&self) -> String {
+        format!("tarn {}", self.mirror)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tarn_sdk::SourceTable;
+
+    use super::*;
+
+    #[test]
+    fn tables_are_found_however_the_host_writes_them() {
+        let table = |source: &str| SourceTable { source: source.to_owned(), exclude: Vec::new() };
+        let settings = Settings::new(SourceConfig {
+            tables: vec![table("public.a"), table("nowhere"), table(r#""Sales"."Q1""#)],
+            loading: vec!["Sales.Q1".to_owned()],
+            ..SourceConfig::default()
+        });
+        assert_eq!(settings.unreadable, [(1, "nowhere".to_owned())]);
+        let sales = settings.table_named("Sales.Q1").expect("mapped");
+        assert_eq!((sales.index, sales.loading), (2, true));
+        assert!(!settings.table_named("public.a").expect("mapped").loading);
+        assert_eq!(settings.table_named("public.b").expect_err("not mapped").code, "table_not_mapped");
+    }
+}

@@ -1,0 +1,56 @@
+//! The session for SQL beside the stream.
+
+use tarn_sdk::Failure;
+use tarn_sdk::postgres::{Error, Row};
+
+use crate::peer::{Peer, Session};
+
+/// A session that is opened when it is first needed and again after it was lost.
+#[derive(Debug)]
+pub(crate) struct Side<P: Peer> {
+    peer: P,
+    session: Option<P::Session>,
+}
+
+impl<P: Peer> Side<P> {
+    pub(crate) fn new(peer: P) -> Self {
+        Self { peer, session: None }
+    }
+
+    pub(crate) fn peer(&self) -> &P {
+        &self.peer
+    }
+
+    /// Reads. Tried once more with a new session where the old one was lost in the meantime.
+    pub(crate) fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        let was_open = self.session.is_some();
+        match self.run(sql) {
+            Err(error) if was_open && is_lost(&error) => self.run(sql),
+            outcome => outcome,
+        }
+    }
+
+    /// Changes something: never tried twice.
+    pub(crate) fn run(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            none => none.insert(self.peer.open()?),
+        };
+        let outcome = session.query(sql);
+        if outcome.as_ref().is_err_and(is_lost) {
+            self.session = None;
+        }
+        outcome
+    }
+
+    /// Waits on the server, for there is no other clock to sleep by.
+    pub(crate) fn pause(&mut self, milliseconds: u32) -> Result<(), Failure> {
+        self.read(&format!("SELECT pg_sleep({}.{:03})", milliseconds / 1000, milliseconds % 1000))?;
+        Ok(())
+    }
+}
+
+/// Whether the connection is gone.
+pub(crate) fn is_lost(error: &Error) -> bool {
+    error.sqlstate.starts_with("08") || error.sqlstate.starts_with("57P")
+}

@@ -1,0 +1,7 @@
+//! The snapshot: a held point in time, tables cut into partitions, partitions read by COPY.
+
+pub(crate) mod copy_text;
+pub(crate) mod held;
+pub(crate) mod partition;
+pub(crate) mod plan;
+pub(crate) mod reader;

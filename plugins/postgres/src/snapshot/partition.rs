@@ -1,0 +1,97 @@
+//! A part of a table's snapshot, as text that stays valid across restarts.
+
+use serde::{Deserialize, Serialize};
+use tarn_sdk::Failure;
+
+/// The form that this version writes.
+const VERSION: u32 = 1;
+
+/// A range of a table's blocks, or of a partition's of a partitioned table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Partition {
+    /// The form of this text.
+    v: u32,
+    /// The mapped table, as the settings name it.
+    pub(crate) table: String,
+    /// The relation that holds the rows: the table, or a leaf of it.
+    pub(crate) leaf: u32,
+    /// Its file when it was cut: where it has another now, its rows are at other places.
+    pub(crate) file: u32,
+    /// The first block.
+    pub(crate) from: u32,
+    /// The first block after it; nothing for the last range, which is open upward (B226).
+    pub(crate) to: Option<u32>,
+    /// Only rows that came or changed since this transaction; nothing for all.
+    pub(crate) since: Option<u64>,
+}
+
+impl Partition {
+    pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
+        Self { v: VERSION, table: table.to_owned(), leaf, file, from, to, since: None }
+    }
+
+    /// The partition that brings this one, read completely at a horizon, up to a later point.
+    pub(crate) fn catch_up(mut self, horizon: &str) -> Result<Self, Failure> {
+        let since = horizon.parse().map_err(|_| {
+            Failure::permanent(
+                "horizon_unreadable",
+                "the stored horizon was not made by this version of the plugin",
+            )
+        })?;
+        self.since = Some(since);
+        Ok(self)
+    }
+
+    /// Whether it is all of its relation.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.from == 0 && self.to.is_none()
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("numbers and text have a JSON form")
+    }
+
+    pub(crate) fn from_text(text: &str) -> Result<Self, Failure> {
+        let unreadable = || {
+            Failure::permanent(
+                "partition_unreadable",
+                "the stored partition was not made by this version of the plugin",
+            )
+            .with_hint("resync the mirror, or run the version that made it")
+        };
+        let partition: Self = serde_json::from_str(text).map_err(|_| unreadable())?;
+        if partition.v == VERSION { Ok(partition) } else { Err(unreadable()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_reads_as_it_was_written() {
+        let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20));
+        let caught_up = partition.clone().catch_up("5000000000").expect("a horizon");
+        assert_eq!(caught_up.since, Some(5_000_000_000));
+        for partition in [partition, caught_up] {
+            assert_eq!(Partition::from_text(&partition.to_text()).expect("a partition"), partition);
+        }
+    }
+
+    #[test]
+    fn version_1_is_still_read() {
+        let text = r#"{"v":1,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":null,"since":null}"#;
+        let partition = Partition::from_text(text).expect("a partition");
+        assert!(partition.is_whole());
+        assert_eq!(partition.to_text(), text);
+    }
+
+    #[test]
+    fn other_text_is_no_partition() {
+        for text in
+            ["", "{}", r#"{"v":2,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
+        {
+            assert_eq!(Partition::from_text(text).expect_err("no partition").code, "partition_unreadable");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Reading a partition at a held point.
+
+use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_sdk::sql::postgres::{ident, literal, qualified};
+use tarn_sdk::{Failure, Limits};
+
+use super::copy_text::write_row;
+use super::held::{BEGIN, adopt};
+use super::partition::Partition;
+use crate::config::READ_BYTES_MAX;
+use crate::mapped::Mapped;
+use crate::peer::{Session, flag, number, single, text};
+use crate::position::Position;
+
+/// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
+const COMPARABLE_TRANSACTIONS: u64 = 1 << 31;
+
+/// A session that reads one partition after another.
+#[derive(Debug)]
+pub(crate) struct Reader<S> {
+    session: S,
+    open: Option<Open>,
+}
+
+/// The partition that is being read.
+#[derive(Debug)]
+struct Open {
+    mapped: Mapped,
+    header: RowHeader,
+    /// What was read, and how much of it was taken.
+    inbox: Vec<u8>,
+    taken: usize,
+    unescaped: Vec<u8>,
+}
+
+impl<S: Session> Reader<S> {
+    pub(crate) fn new(session: S) -> Self {
+        Self { session, open: None }
+    }
+
+    /// Starts to read a partition.
+    pub(crate) fn open(
+        &mut self,
+        token: &str,
+        partition: &Partition,
+        mapped: Mapped,
+        row_filter: Option<&str>,
+        version: Version,
+    ) -> Result<(), Failure> {
+        self.open = None;
+        self.session.query("ROLLBACK")?;
+        self.session.query(BEGIN)?;
+        adopt(&mut self.session, token)?;
+        let leaf = self.locate(partition)?;
+        let recent = self.recent(partition)?;
+        let sql = copy_sql(&leaf, partition, &mapped, row_filter, recent);
+        self.session.copy_out(&sql).map_err(|error| {
+            Failure::from(error).in_context("reading the snapshot").with_table(mapped.table.qualified_name())
+        })?;
+        let header = RowHeader { op: Op::Insert, version, commit_time_us: i64::MIN, transaction: 0 };
+        self.open = Some(Open { mapped, header, inbox: Vec::new(), taken: 0, unescaped: Vec::new() });
+        Ok(())
+    }
+
+    /// The next rows; empty at the end of the partition.
+    pub(crate) fn read(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
+        let Some(open) = &mut self.open else { return Ok(Vec::new()) };
+        let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
+        if open.taken == open.inbox.len() {
+            open.inbox = self.session.copy_read(bytes_max)?;
+            open.taken = 0;
+        }
+        if open.inbox.is_empty() {
+            self.open = None;
+            self.session.query("COMMIT")?;
+            return Ok(Vec::new());
+        }
+        open.batch(limits)
+    }
+
+    /// Where the rows are now. A table that was written anew since the point that is held cannot be read
+    /// at it, for some ways of doing so leave nothing to see there; one that was written anew before is
+    /// read whole, because its rows are at other places than the ranges say.
+    fn locate(&mut self, partition: &Partition) -> Result<Leaf, Failure> {
+        let oid = literal(&partition.leaf.to_string());
+        let gone = || {
+            let message = "a relation that the snapshot was to read does not exist any more";
+            Failure::retry("table_gone", message).with_table(partition.table.clone())
+        };
+        let sql = format!(
+            "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {oid}::oid"
+        );
+        let row = self.session.query(&sql)?.into_iter().next().ok_or_else(gone)?;
+        let name = qualified(text(&row, 0)?, text(&row, 1)?);
+        // Nobody writes it anew from here on: reading nothing locks it too, and LOCK wants more rights.
+        self.session.query(&format!("SELECT FROM ONLY {name} LIMIT 0"))?;
+        let row = single(
+            self.session.query(&format!(
+                "SELECT coalesce(pg_catalog.pg_relation_filenode({oid}::oid::regclass), 0),
+                        (SELECT c.relfilenode FROM pg_catalog.pg_class c WHERE c.oid = {oid}::oid)"
+            ))?,
+            "the table's file",
+        )?;
+        let (now, at_snapshot) = (number::<u32>(&row, 0)?, number::<u32>(&row, 1)?);
+        if now != at_snapshot {
+            let message = "the table was rewritten after the point that the snapshot reads at";
+            return Err(Failure::retry("table_rewritten", message)
+                .with_hint("the load goes on at a new point")
+                .with_table(partition.table.clone()));
+        }
+        Ok(Leaf { name, whole: partition.is_whole() || now != partition.file })
+    }
+
+    /// The transaction since which rows are wanted, if its number can be compared with theirs.
+    fn recent(&mut self, partition: &Partition) -> Result<Option<u64>, Failure> {
+        let Some(since) = partition.since else { return Ok(None) };
+        let sql = format!(
+            "SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::numeric - {since}
+                    < {COMPARABLE_TRANSACTIONS}"
+        );
+        let row = single(self.session.query(&sql)?, "a comparison")?;
+        Ok(flag(&row, 0).then_some(since))
+    }
+}
+
+impl Open {
+    fn batch(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
+        let waiting = self.inbox.len() - self.taken;
+        let capacity = (waiting * 2).min(limits.bytes_max as usize) + 1024;
+        let mut writer = BatchWriter::with_capacity(capacity);
+        let table = writer.add_table(&self.mapped.table);
+        while self.taken < self.inbox.len() {
+            self.taken += write_row(
+                &self.inbox[self.taken..],
+                &self.mapped,
+                table,
+                &self.header,
+                &mut writer,
+                &mut self.unescaped,
+            )?;
+            if writer.rows() >= limits.rows_max || writer.bytes() >= limits.bytes_max as usize {
+                break;
+            }
+        }
+        Ok(writer.finish())
+    }
+}
+
+/// The relation to read.
+struct Leaf {
+    name: String,
+    /// Whether all of its blocks are read.
+    whole: bool,
+}
+
+/// The version of a snapshot's rows: before every change of a stream that starts at `start`, and later
+/// for a greater generation.
+pub(crate) fn version(start: &Position, generation: u32) -> Version {
+    Version { commit: start.end.0.saturating_sub(1), ordinal: u64::from(generation) }
+}
+
+fn copy_sql(
+    leaf: &Leaf,
+    partition: &Partition,
+    mapped: &Mapped,
+    row_filter: Option<&str>,
+    recent: Option<u64>,
+) -> String {
+    // B179: a column may have the table's name, so both are said by way of the alias.
+    let columns: Vec<String> =
+        mapped.table.columns.iter().map(|column| format!("t.{}", ident(&column.name))).collect();
+    let mut conditions = Vec::new();
+    if !leaf.whole {
+        conditions.push(format!("t.ctid >= '({},0)'::tid", partition.from));
+        if let Some(to) = partition.to {
+            conditions.push(format!("t.ctid < '({to},0)'::tid"));
+        }
+    }
+    if let Some(since) = recent {
+        // Frozen rows keep the number they were written by.
+        let since = since % (1 << 32);
+        conditions.push(format!("pg_catalog.age(t.xmin) <= pg_catalog.age('{since}'::xid)"));
+    }
+    if let Some(filter) = row_filter {
+        // B170: the stream has only rows that meet it.
+        conditions.push(format!("({filter})"));
+    }
+    let condition =
+        if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+    format!("COPY (SELECT {} FROM ONLY {} AS t{condition}) TO STDOUT", columns.join(", "), leaf.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use tarn_batch::{Column, Table, Type};
+
+    use super::*;
+
+    fn mapped() -> Mapped {
+        let column = Column {
+            name: "t".to_owned(),
+            data_type: Type::Text,
+            type_name: "text".to_owned(),
+            nullable: true,
+            key: 1,
+            attribute: 1,
+        };
+        let table = Table {
+            id: 7,
+            schema: "public".to_owned(),
+            name: "t".to_owned(),
+            version: 1,
+            columns: vec![column],
+        };
+        Mapped { table, decoders: Vec::new() }
+    }
+
+    #[test]
+    fn a_range_is_read_by_its_addresses_and_quoted_names() {
+        // B125, B179.
+        let leaf = |whole| Leaf { name: qualified("Sales", "t"), whole };
+        let partition = Partition::new("Sales.t", 7, 1, 10, Some(20));
+        assert_eq!(
+            copy_sql(&leaf(false), &partition, &mapped(), None, None),
+            r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE t.ctid >= '(10,0)'::tid AND t.ctid < '(20,0)'::tid) TO STDOUT"#
+        );
+        assert_eq!(
+            copy_sql(&leaf(true), &partition, &mapped(), Some("(id > 10)"), Some((1 << 32) + 7)),
+            r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE pg_catalog.age(t.xmin) <= pg_catalog.age('7'::xid) AND ((id > 10))) TO STDOUT"#
+        );
+    }
+
+    #[test]
+    fn snapshot_rows_come_before_the_stream_and_later_generations_after_earlier_ones() {
+        let start = Position::between(1, crate::lsn::Lsn(100));
+        assert!(version(&start, 5) < Version { commit: 100, ordinal: 0 });
+        assert!(version(&start, 1) > version(&start, 0));
+    }
+}

@@ -1,0 +1,378 @@
+//! The plugin's functions, each told in the terms of the other modules.
+
+use std::collections::HashMap;
+
+use tarn_batch::Table;
+use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+
+use crate::added;
+use crate::catalog::{self, CatalogTable};
+use crate::mapped::{Mapped, wanted_types};
+use crate::peer::{HostPeer, Peer, Session};
+use crate::position::Position;
+use crate::publication::{self, PublishedTable};
+use crate::server::{Server, current_lsn, system_identifier};
+use crate::settings::{MappedTable, Publication, Settings};
+use crate::side::Side;
+use crate::slot;
+use crate::snapshot::held::Held;
+use crate::snapshot::partition::Partition;
+use crate::snapshot::plan;
+use crate::snapshot::reader::{self, Reader};
+use crate::stream::{Relations, Stream};
+use crate::table_name::TableName;
+use crate::teardown;
+use crate::types::Types;
+use crate::validate;
+
+/// PostgreSQL as a source, over any way to reach the server.
+#[derive(Debug)]
+pub struct PostgresSource<P: Peer = HostPeer> {
+    settings: Settings,
+    side: Side<P>,
+    server: Option<Server>,
+    held: Option<Held<P::Session>>,
+    reader: Option<Reader<P::Session>>,
+    stream: Option<Stream<P::Session>>,
+    /// The columns that [`PostgresSource::schema`] told the host.
+    schema: Vec<Table>,
+}
+
+impl<P: Peer> PostgresSource<P> {
+    /// A source of the tables that the settings name. Opens nothing.
+    pub fn new(peer: P, config: SourceConfig) -> Self {
+        Self {
+            settings: Settings::new(config),
+            side: Side::new(peer),
+            server: None,
+            held: None,
+            reader: None,
+            stream: None,
+            schema: Vec::new(),
+        }
+    }
+
+    fn server(&mut self) -> Result<Server, Failure> {
+        match &self.server {
+            Some(server) => Ok(server.clone()),
+            None => Ok(self.server.insert(Server::read(&mut self.side)?).clone()),
+        }
+    }
+
+    /// What a publication of somebody else says of its tables.
+    fn published(&mut self) -> Result<HashMap<TableName, PublishedTable>, Failure> {
+        let server = self.server()?;
+        match &self.settings.publication {
+            Publication::Managed(_) => Ok(HashMap::new()),
+            Publication::Given(name) => publication::tables(&mut self.side, &server, name),
+        }
+    }
+
+    fn open_replication(&mut self) -> Result<P::Session, Failure> {
+        let mut session = self.side.peer().open_replication()?;
+        let name = tarn_sdk::sql::postgres::literal(&self.settings.application_name());
+        session.query(&format!("SET application_name = {name}"))?;
+        Ok(session)
+    }
+}
+
+/// A mapped table that does not exist.
+fn missing(mapping: &MappedTable) -> Failure {
+    Failure::permanent("table_missing", "the table does not exist")
+        .with_hint("create it, or take it out of the mirror")
+        .with_table(mapping.name.to_string())
+}
+
+/// Says once which columns the stream does not have.
+fn log_generated(table: &CatalogTable, mapped: &Mapped) {
+    let absent = |name: &str| !mapped.table.columns.iter().any(|column| column.name == name);
+    let left_out: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| column.generated && absent(&column.name))
+        .map(|column| column.name.as_str())
+        .collect();
+    if !left_out.is_empty() {
+        log::info(&format!(
+            "generated columns of {} are not replicated, because the server does not publish them: {}",
+            table.name,
+            left_out.join(", ")
+        ));
+    }
+}
+
+impl<P: Peer> PostgresSource<P> {
+    /// The server's version text.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering.
+    pub fn version(&mut self) -> Result<String, Failure> {
+        Ok(self.server()?.version)
+    }
+
+    /// Everything that would keep the mirror from running.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering.
+    pub fn validate(&mut self) -> Result<Vec<Problem>, Failure> {
+        let server = self.server()?;
+        validate::validate(&mut self.side, &server, &self.settings)
+    }
+
+    /// The mapped tables.
+    ///
+    /// # Errors
+    /// `table_missing`.
+    pub fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+        let published = self.published()?;
+        let names = self.settings.tables.iter().map(|table| &table.name);
+        let found = catalog::tables_named(&mut self.side, names)?;
+        let mut types = Types::default();
+        let mut wanted = Vec::new();
+        for mapping in &self.settings.tables {
+            let table = found.get(&mapping.name).ok_or_else(|| missing(mapping))?;
+            wanted.extend(wanted_types(table, mapping, published.get(&mapping.name)));
+        }
+        types.look_up(&mut self.side, wanted)?;
+        let mut tables = Vec::with_capacity(self.settings.tables.len());
+        for mapping in &self.settings.tables {
+            let table = &found[&mapping.name];
+            let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
+            log_generated(table, &mapped);
+            tables.push(mapped.table);
+        }
+        self.schema.clone_from(&tables);
+        Ok(tables)
+    }
+
+    /// Makes publication and slot anew and returns where the slot begins.
+    ///
+    /// # Errors
+    /// `slot_taken`, `slot_in_use`, `publication_missing`, and what the server refuses.
+    pub fn setup(&mut self) -> Result<Vec<u8>, Failure> {
+        let server = self.server()?;
+        self.held = None;
+        slot::remove(&mut self.side, &self.settings)?;
+        publication::set_up(&mut self.side, &self.settings)?;
+        let mut replication = self.open_replication()?;
+        let system = system_identifier(&mut replication)?;
+        log::info(&format!(
+            "making replication slot {:?}: this waits for the transactions that run now",
+            self.settings.slot
+        ));
+        let created = slot::create(&mut replication, &server, &self.settings.slot)?;
+        // The snapshot lives until `replication` is used or dropped: by then another session holds it.
+        self.held = Some(Held::new(self.side.peer().open()?, Some(&created.snapshot))?);
+        Ok(Position::between(system, created.consistent_point).to_bytes())
+    }
+
+    /// Holds a point to read the snapshot at.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering.
+    pub fn hold_snapshot(&mut self) -> Result<Snapshot, Failure> {
+        let held = match self.held.take() {
+            Some(held) => held,
+            None => Held::new(self.side.peer().open()?, None)?,
+        };
+        Ok(self.held.insert(held).snapshot())
+    }
+
+    /// Cuts a table into partitions.
+    ///
+    /// # Errors
+    /// `table_not_mapped`, and what the server refuses.
+    pub fn plan_snapshot(&mut self, table: &str, rows: u64, parallel: u32) -> Result<Vec<String>, Failure> {
+        let server = self.server()?;
+        let mapping = self.settings.table_named(table)?;
+        let partitions = plan::plan(&mut self.side, &server, mapping, table, rows, parallel)?;
+        Ok(partitions.iter().map(Partition::to_text).collect())
+    }
+
+    /// The partition that brings one that was read at `horizon` up to a later point.
+    ///
+    /// # Errors
+    /// `partition_unreadable`, `horizon_unreadable`.
+    pub fn plan_catch_up(&mut self, partition: &str, horizon: &str) -> Result<String, Failure> {
+        Ok(Partition::from_text(partition)?.catch_up(horizon)?.to_text())
+    }
+
+    /// Starts to read a partition at a held point.
+    ///
+    /// # Errors
+    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; what the server refuses.
+    pub fn open_snapshot(
+        &mut self,
+        token: &str,
+        partition: &str,
+        start: &[u8],
+        generation: u32,
+    ) -> Result<(), Failure> {
+        let partition = Partition::from_text(partition)?;
+        let version = reader::version(&Position::from_bytes(start)?, generation);
+        let published = self.published()?;
+        let mapping = self.settings.table_named(&partition.table)?;
+        let published = published.get(&mapping.name);
+        let table = catalog::tables_named(&mut self.side, [&mapping.name])?
+            .remove(&mapping.name)
+            .ok_or_else(|| missing(mapping))?;
+        let mut types = Types::default();
+        types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
+        let mapped = Mapped::from_catalog(&table, mapping, published, &types);
+        let row_filter = published.and_then(|published| published.row_filter.as_deref());
+        let reader = match &mut self.reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::new(self.side.peer().open()?)),
+        };
+        reader.open(token, &partition, mapped, row_filter, version)
+    }
+
+    /// The next rows of the open partition; empty at its end.
+    ///
+    /// # Errors
+    /// `value_unreadable` for a record; what the server refuses.
+    pub fn read_snapshot(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
+        self.reader.as_mut().map_or_else(|| Ok(Vec::new()), |reader| reader.read(limits))
+    }
+
+    /// Starts the stream at a position.
+    ///
+    /// # Errors
+    /// Class position-lost where the slot cannot serve the position; `slot_in_use`.
+    pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
+        let position = Position::from_bytes(start)?;
+        self.stream = None;
+        let mut replication = self.open_replication()?;
+        let system = system_identifier(&mut replication)?;
+        if system != position.system {
+            return Err(Failure::position_lost(
+                "another_cluster",
+                format!("the server is cluster {system}, and the position is of cluster {}", position.system),
+            )
+            .with_hint("point the peer at the old server, or resync the mirror"));
+        }
+        let names = self.settings.tables.iter().map(|table| &table.name);
+        let tables = catalog::tables_named(&mut self.side, names)?;
+        let mut relations = Relations::default();
+        relations.name(tables.values());
+        relations.deliver(&self.schema);
+        slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
+        self.stream = Some(Stream::new(replication, position, relations));
+        Ok(())
+    }
+
+    /// The next changes.
+    ///
+    /// # Errors
+    /// `value_unreadable` for a record; what ended the stream.
+    pub fn read(&mut self, limits: Limits) -> Result<Changes, Failure> {
+        let stream = self.stream.as_mut().ok_or_else(not_open)?;
+        stream.read(&mut self.side, &self.settings, limits)
+    }
+
+    /// Lets the server forget everything before a position.
+    ///
+    /// # Errors
+    /// What ended the stream.
+    pub fn confirm(&mut self, position: &[u8]) -> Result<(), Failure> {
+        let position = Position::from_bytes(position)?;
+        self.stream.as_mut().ok_or_else(not_open)?.confirm(&position)
+    }
+
+    /// Takes changed settings and returns a position from which added tables are complete.
+    ///
+    /// # Errors
+    /// `publication_lacks_table`, `transactions_running`, and what the server refuses.
+    pub fn alter(&mut self, config: SourceConfig) -> Result<Vec<u8>, Failure> {
+        let server = self.server()?;
+        self.settings = Settings::new(config);
+        publication::alter(&mut self.side, &server, &self.settings)?;
+        added::wait_for_older_transactions(&mut self.side)?;
+        let system = system_identifier(&mut self.open_replication()?)?;
+        Ok(Position::between(system, current_lsn(&mut self.side)?).to_bytes())
+    }
+
+    /// Removes slot and publication; names what it could not remove.
+    ///
+    /// # Errors
+    /// None: what fails is in the answer.
+    pub fn teardown(&mut self) -> Result<Vec<Problem>, Failure> {
+        self.stream = None;
+        self.reader = None;
+        self.held = None;
+        Ok(teardown::teardown(&mut self.side, &self.settings))
+    }
+}
+
+fn not_open() -> Failure {
+    Failure::permanent("stream_not_open", "the stream was read before it was opened")
+}
+
+/// The functions of the interface, on the server that the host has bound the plugin to.
+impl Source for PostgresSource<HostPeer> {
+    fn configure(config: SourceConfig) -> Result<Self, Failure> {
+        Ok(Self::new(HostPeer, config))
+    }
+
+    fn version(&mut self) -> Result<String, Failure> {
+        Self::version(self)
+    }
+
+    fn validate(&mut self) -> Result<Vec<Problem>, Failure> {
+        Self::validate(self)
+    }
+
+    fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+        Self::schema(self)
+    }
+
+    fn setup(&mut self) -> Result<Vec<u8>, Failure> {
+        Self::setup(self)
+    }
+
+    fn hold_snapshot(&mut self) -> Result<Snapshot, Failure> {
+        Self::hold_snapshot(self)
+    }
+
+    fn plan_snapshot(&mut self, table: &str, rows: u64, parallel: u32) -> Result<Vec<String>, Failure> {
+        Self::plan_snapshot(self, table, rows, parallel)
+    }
+
+    fn plan_catch_up(&mut self, partition: &str, horizon: &str) -> Result<String, Failure> {
+        Self::plan_catch_up(self, partition, horizon)
+    }
+
+    fn open_snapshot(
+        &mut self,
+        token: &str,
+        partition: &str,
+        start: &[u8],
+        generation: u32,
+    ) -> Result<(), Failure> {
+        Self::open_snapshot(self, token, partition, start, generation)
+    }
+
+    fn read_snapshot(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
+        Self::read_snapshot(self, limits)
+    }
+
+    fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
+        Self::open(self, start)
+    }
+
+    fn read(&mut self, limits: Limits) -> Result<Changes, Failure> {
+        Self::read(self, limits)
+    }
+
+    fn confirm(&mut self, position: &[u8]) -> Result<(), Failure> {
+        Self::confirm(self, position)
+    }
+
+    fn alter(&mut self, config: SourceConfig) -> Result<Vec<u8>, Failure> {
+        Self::alter(self, config)
+    }
+
+    fn teardown(&mut self) -> Result<Vec<Problem>, Failure> {
+        Self::teardown(self)
+    }
+}

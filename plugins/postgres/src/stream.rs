@@ -1,0 +1,303 @@
+//! The stream: from the walsender's messages to batches.
+//!
+//! Transactions come whole and in the order of their commits. A row's version is the place of its
+//! transaction's commit record and its number within the transaction, so that replaying gives the same
+//! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
+//! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
+
+mod loading;
+mod relations;
+mod rows;
+
+use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
+use tarn_sdk::{Changes, Failure, Limits, clock};
+
+use crate::config::READ_BYTES_MAX;
+use crate::lsn::Lsn;
+use crate::peer::{Peer, Session};
+use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
+use crate::position::{Partial, Position};
+use crate::settings::Settings;
+use crate::side::Side;
+use crate::types::Types;
+use relations::Learned;
+pub(crate) use relations::Relations;
+
+/// An open stream.
+#[derive(Debug)]
+pub(crate) struct Stream<S> {
+    session: S,
+    /// What was read, and how much of it was taken.
+    inbox: Vec<u8>,
+    taken: usize,
+    decoding: Decoding,
+}
+
+/// What is known of the stream up to here.
+#[derive(Debug)]
+struct Decoding {
+    system: u64,
+    /// The end of the last complete transaction, or later where nothing replicated follows it.
+    end: Lsn,
+    transaction: Option<Transaction>,
+    /// A transaction of which an earlier instance delivered a part, until it comes again.
+    resume: Option<Partial>,
+    relations: Relations,
+    types: Types,
+}
+
+/// The transaction that is coming in.
+#[derive(Debug, Clone, Copy)]
+struct Transaction {
+    commit: Lsn,
+    commit_time_us: i64,
+    number: u32,
+    /// Rows of it that came.
+    rows: u64,
+    /// Rows of it that were delivered before.
+    skip: u64,
+}
+
+/// A row as it came.
+#[derive(Debug, Clone, Copy)]
+struct Change<'a> {
+    op: Op,
+    new: Option<Tuple<'a>>,
+    old: Old<'a>,
+}
+
+/// What one read makes.
+#[derive(Debug)]
+struct Outgoing {
+    /// Tells this batch from others: tables are added to each anew.
+    generation: u64,
+    writer: BatchWriter,
+    schema: Vec<Table>,
+    limits: Limits,
+}
+
+impl Outgoing {
+    fn is_full(&self) -> bool {
+        // One row goes into every batch, however small the limits are.
+        self.writer.rows() > 0
+            && (self.writer.rows() >= self.limits.rows_max
+                || self.writer.bytes() >= self.limits.bytes_max as usize)
+    }
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Taken,
+    /// It belongs into the next batch.
+    Left,
+}
+
+impl<S: Session> Stream<S> {
+    /// A stream that was started at a position.
+    pub(crate) fn new(session: S, position: Position, relations: Relations) -> Self {
+        let Position { system, end, partial } = position;
+        let decoding =
+            Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
+        Self { session, inbox: Vec::new(), taken: 0, decoding }
+    }
+
+    /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.
+    pub(crate) fn read<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        limits: Limits,
+    ) -> Result<Changes, Failure> {
+        let until = clock::monotonic().saturating_add(u64::from(limits.wait_ms) * 1000);
+        let mut out = self.outgoing(limits);
+        loop {
+            self.take(side, settings, &mut out)?;
+            if out.writer.rows() > 0 {
+                break;
+            }
+            debug_assert_eq!(self.taken, self.inbox.len(), "only a full batch leaves messages behind");
+            let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
+            let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
+            let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
+            self.inbox = self.session.stream_read(bytes_max, wait_ms)?;
+            self.taken = 0;
+            if self.inbox.is_empty() {
+                break;
+            }
+            if left_ms == 0 {
+                // Waiting is over, but what has come is delivered.
+                self.take(side, settings, &mut out)?;
+                break;
+            }
+        }
+        let position = self.decoding.position();
+        let rows = out.writer.rows();
+        Ok(Changes {
+            schema: out.schema,
+            batch: if rows == 0 { Vec::new() } else { out.writer.finish() },
+            rows,
+            sequence: position.sequence().0,
+            position: position.to_bytes(),
+        })
+    }
+
+    /// Lets the server forget what is before a position.
+    pub(crate) fn confirm(&mut self, position: &Position) -> Result<(), Failure> {
+        // The end of complete transactions: one that is delivered in part must be sent again.
+        let Lsn(end) = position.end;
+        Ok(self.session.stream_confirm(end, end, end)?)
+    }
+
+    fn outgoing(&mut self, limits: Limits) -> Outgoing {
+        let waiting = self.inbox.len() - self.taken;
+        let capacity = (waiting + waiting / 4).min(limits.bytes_max as usize) + 1024;
+        Outgoing {
+            generation: self.decoding.relations.next_generation(),
+            writer: BatchWriter::with_capacity(capacity),
+            schema: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Takes messages until the batch is full or none are left.
+    fn take<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<(), Failure> {
+        while !out.is_full() {
+            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { break };
+            match self.decoding.apply(payload, side, settings, out)? {
+                Step::Taken => self.taken += 4 + payload.len(),
+                Step::Left => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Decoding {
+    fn position(&self) -> Position {
+        let begun =
+            |transaction: &Transaction| Partial { commit: transaction.commit, rows: transaction.rows };
+        let partial = match &self.transaction {
+            Some(transaction) => Some(begun(transaction)).filter(|partial| partial.rows > 0),
+            None => self.resume,
+        };
+        Position { system: self.system, end: self.end, partial }
+    }
+
+    fn apply<P: Peer>(
+        &mut self,
+        payload: &[u8],
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        let data = match frame(payload)? {
+            Frame::Data(data) => data,
+            Frame::Keepalive { end } => {
+                self.advance(Lsn(end));
+                return Ok(Step::Taken);
+            }
+        };
+        match message(data)? {
+            Message::Insert { relation, new } => {
+                self.row(relation, &Change { op: Op::Insert, new: Some(new), old: Old::None }, side, out)?;
+            }
+            Message::Update { relation, old, new } => {
+                self.row(relation, &Change { op: Op::Update, new: Some(new), old }, side, out)?;
+            }
+            Message::Delete { relation, old } => {
+                self.row(relation, &Change { op: Op::Delete, new: None, old }, side, out)?;
+            }
+            Message::Begin { commit, commit_time_us, transaction } => {
+                self.begin(Lsn(commit), commit_time_us, transaction);
+            }
+            Message::Commit { end } => {
+                self.transaction = None;
+                self.end = self.end.max(Lsn(end));
+            }
+            Message::Relation(relation) => {
+                let learned = self.relations.learn(relation, side, settings, &mut self.types)?;
+                if let Learned::Changed(changed) = learned {
+                    if out.writer.rows() > 0 {
+                        return Ok(Step::Left);
+                    }
+                    out.schema.retain(|table| table.id != changed.table().id);
+                    out.schema.push(changed.table().clone());
+                    self.relations.keep(changed);
+                }
+            }
+            Message::Type { oid } => self.types.forget(oid),
+            Message::Truncate { relations } => self.truncate(relations, out)?,
+            Message::Other => {}
+        }
+        Ok(Step::Taken)
+    }
+
+    fn begin(&mut self, commit: Lsn, commit_time_us: i64, number: u32) {
+        let skip = match self.resume.take() {
+            Some(partial) if partial.commit == commit => partial.rows,
+            // The transaction that was begun has nothing any more; what comes is after it.
+            _ => 0,
+        };
+        self.transaction = Some(Transaction { commit, commit_time_us, number, rows: 0, skip });
+    }
+
+    /// Moves the end to where the server has sent everything: what is between has nothing for us.
+    fn advance(&mut self, end: Lsn) {
+        if self.transaction.is_none() && end > self.end {
+            self.end = end;
+            self.resume = self.resume.filter(|partial| partial.commit >= end);
+        }
+    }
+
+    /// Counts a row; its header, unless it was delivered before.
+    fn count(&mut self, op: Op) -> Result<Option<RowHeader>, Failure> {
+        let transaction = self.transaction.as_mut().ok_or_else(outside_of_transaction)?;
+        let ordinal = transaction.rows;
+        transaction.rows += 1;
+        let header = RowHeader {
+            op,
+            version: Version { commit: transaction.commit.0, ordinal },
+            commit_time_us: transaction.commit_time_us,
+            transaction: u64::from(transaction.number),
+        };
+        Ok((ordinal >= transaction.skip).then_some(header))
+    }
+
+    fn row<P: Peer>(
+        &mut self,
+        relation: u32,
+        change: &Change<'_>,
+        side: &mut Side<P>,
+        out: &mut Outgoing,
+    ) -> Result<(), Failure> {
+        let Some(header) = self.count(change.op)? else { return Ok(()) };
+        let Some(replicated) = self.relations.get(relation)? else { return Ok(()) };
+        let fetched = match change.new {
+            Some(new) if replicated.is_loading() => loading::fetch(side, replicated, new, change.old)?,
+            _ => Vec::new(),
+        };
+        rows::write(out, replicated, &header, change, &fetched)
+    }
+
+    fn truncate(&mut self, relations: &[u8], out: &mut Outgoing) -> Result<(), Failure> {
+        for oid in relations.as_chunks::<4>().0 {
+            let Some(header) = self.count(Op::Truncate)? else { continue };
+            let Some(replicated) = self.relations.get(u32::from_be_bytes(*oid))? else { continue };
+            replicated.refuse_partial_truncate()?;
+            let table = replicated.index_in(out);
+            out.writer.begin_row(table, &header);
+            out.writer.end_row();
+        }
+        Ok(())
+    }
+}
+
+fn outside_of_transaction() -> Failure {
+    Failure::permanent("stream_unreadable", "the stream has a row outside of a transaction")
+}

@@ -1,0 +1,67 @@
+//! Values that the stream leaves out and the destination may not have yet.
+//!
+//! While a table's snapshot runs, a row may change before the snapshot has brought it: the destination
+//! then has no earlier row to take unchanged values from. They are read from the table by key. What is
+//! read may be later than the change; then a later change of the row is in the stream too and brings the
+//! rest. A row that is gone has its delete in the stream.
+
+use tarn_sdk::Failure;
+use tarn_sdk::sql::postgres::{ident, literal, qualified};
+
+use super::relations::{Cell, Replicated};
+use crate::peer::Peer;
+use crate::pgoutput::{Datum, Old, Tuple};
+use crate::side::Side;
+
+/// A value read from the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fetched {
+    /// Its column in the batch.
+    pub(super) column: usize,
+    pub(super) text: Option<String>,
+}
+
+/// The values that a row's message leaves out, as they are now.
+pub(super) fn fetch<P: Peer>(
+    side: &mut Side<P>,
+    replicated: &Replicated,
+    new: Tuple<'_>,
+    old: Old<'_>,
+) -> Result<Vec<Fetched>, Failure> {
+    let columns = &replicated.table().columns;
+    let decoded = |cell: &Cell| matches!(cell, Cell::Decoded { .. });
+    let data: Vec<Datum<'_>> = new
+        .data()
+        .zip(&replicated.cells)
+        .filter(|(_, cell)| decoded(cell))
+        .map(|(datum, _)| datum)
+        .collect::<Result<_, _>>()?;
+    let missing: Vec<usize> = (0..data.len()).filter(|column| data[*column] == Datum::Unchanged).collect();
+    // A full old row has everything.
+    if missing.is_empty() || matches!(old, Old::Full(_)) {
+        return Ok(Vec::new());
+    }
+    let Some(condition) = condition(replicated, &data) else { return Ok(Vec::new()) };
+    let selected: Vec<String> =
+        missing.iter().map(|column| format!("t.{}", ident(&columns[*column].name))).collect();
+    let table = replicated.table();
+    let rows = side.read(&format!(
+        "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
+        selected.join(", "),
+        qualified(&table.schema, &table.name)
+    ))?;
+    let Some(row) = rows.into_iter().next() else { return Ok(Vec::new()) };
+    Ok(missing.into_iter().zip(row).map(|(column, text)| Fetched { column, text }).collect())
+}
+
+/// The row's key as a condition. The literals take the types of their columns (B020, B086).
+fn condition(replicated: &Replicated, data: &[Datum<'_>]) -> Option<String> {
+    let columns = &replicated.table().columns;
+    let mut conditions = Vec::new();
+    for key in replicated.mapped.key() {
+        let Datum::Text(text) = data.get(key)? else { return None };
+        let text = std::str::from_utf8(text).ok()?;
+        conditions.push(format!("t.{} = {}", ident(&columns[key].name), literal(text)));
+    }
+    (!conditions.is_empty()).then(|| conditions.join(" AND "))
+}

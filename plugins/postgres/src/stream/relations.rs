@@ -1,0 +1,311 @@
+//! The relations that the stream talks about, by their numbers.
+
+use std::collections::HashMap;
+
+use tarn_batch::{Column, Table, TableIndex};
+use tarn_sdk::{Failure, log};
+
+use super::Outgoing;
+use crate::catalog::{self, CatalogColumn, CatalogTable};
+use crate::mapped::Mapped;
+use crate::peer::Peer;
+use crate::pgoutput::{Relation, RelationColumn};
+use crate::settings::{MappedTable, Settings};
+use crate::side::Side;
+use crate::table_name::TableName;
+use crate::types::Types;
+use crate::value::Decoder;
+
+/// What is known of the relations.
+#[derive(Debug, Default)]
+pub(crate) struct Relations {
+    entries: Vec<Entry>,
+    places: HashMap<u32, usize>,
+    /// Rows of one table come in runs: the relation that was asked for last, and its place.
+    last: Option<(u32, usize)>,
+    generation: u64,
+    /// The columns that the host knows, by table and version.
+    delivered: HashMap<u32, u32>,
+    /// Tables that are mapped, by number: one that changes its name is noticed (B112).
+    names: HashMap<u32, TableName>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Mapped(Box<Replicated>),
+    /// Not the mirror's.
+    Ignored,
+}
+
+/// A relation whose rows are replicated.
+#[derive(Debug)]
+pub(crate) struct Replicated {
+    oid: u32,
+    pub(super) mapped: Mapped,
+    /// What becomes of each column of its tuples.
+    pub(super) cells: Vec<Cell>,
+    loading: bool,
+    /// Its place in the batch of a generation.
+    index: Option<(u64, TableIndex)>,
+}
+
+/// What becomes of a column of a tuple.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cell {
+    Excluded,
+    Decoded { decoder: Decoder, in_key: bool },
+}
+
+/// What a relation message said.
+#[derive(Debug)]
+pub(super) enum Learned {
+    /// Nothing that the host does not know.
+    Known,
+    /// Columns that the host must know before the next row: to be [kept](Relations::keep) then.
+    Changed(Box<Replicated>),
+}
+
+impl Replicated {
+    pub(super) fn table(&self) -> &Table {
+        &self.mapped.table
+    }
+
+    pub(super) fn is_loading(&self) -> bool {
+        self.loading
+    }
+
+    /// Its place in the batch, where it is put if need be.
+    #[inline]
+    pub(super) fn index_in(&mut self, out: &mut Outgoing) -> TableIndex {
+        match self.index {
+            Some((generation, index)) if generation == out.generation => index,
+            _ => {
+                let index = out.writer.add_table(&self.mapped.table);
+                self.index = Some((out.generation, index));
+                index
+            }
+        }
+    }
+
+    /// A partition that stands for its table cannot say that the table was emptied.
+    pub(super) fn refuse_partial_truncate(&self) -> Result<(), Failure> {
+        if self.oid == self.mapped.table.id {
+            return Ok(());
+        }
+        let message =
+            "a partition was truncated, and the publication does not publish by the partitioned table";
+        Err(Failure::permanent("partition_truncated", message)
+            .with_hint("set publish_via_partition_root on the publication and resync the mirror")
+            .with_table(self.mapped.table.qualified_name()))
+    }
+}
+
+impl Relations {
+    /// Notes what the host was told of the mapped tables.
+    pub(crate) fn deliver<'a>(&mut self, tables: impl IntoIterator<Item = &'a Table>) {
+        for table in tables {
+            self.delivered.insert(table.id, table.version);
+        }
+    }
+
+    /// Notes the numbers of the mapped tables.
+    pub(crate) fn name<'a>(&mut self, tables: impl IntoIterator<Item = &'a CatalogTable>) {
+        self.names.extend(tables.into_iter().map(|table| (table.oid, table.name.clone())));
+    }
+
+    pub(super) fn next_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
+    }
+
+    /// A relation, unless it is none of the mirror's.
+    #[inline]
+    pub(super) fn get(&mut self, oid: u32) -> Result<Option<&mut Replicated>, Failure> {
+        let place = match self.last {
+            Some((last, place)) if last == oid => place,
+            _ => {
+                let place = *self.places.get(&oid).ok_or_else(|| {
+                    let message =
+                        format!("the stream has a row of relation {oid}, which it did not describe");
+                    Failure::permanent("stream_unreadable", message)
+                })?;
+                self.last = Some((oid, place));
+                place
+            }
+        };
+        Ok(match &mut self.entries[place] {
+            Entry::Mapped(replicated) => Some(replicated),
+            Entry::Ignored => None,
+        })
+    }
+
+    /// Takes a description that the stream gives before a relation's first row, and again after every
+    /// change.
+    pub(super) fn learn<P: Peer>(
+        &mut self,
+        relation: Relation<'_>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        types: &mut Types,
+    ) -> Result<Learned, Failure> {
+        let name = TableName::new(relation.schema, relation.name);
+        let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
+            self.put(relation.oid, Entry::Ignored);
+            return Ok(Learned::Known);
+        };
+        let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
+        types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
+        let before = self.places.get(&relation.oid).and_then(|place| match &self.entries[*place] {
+            Entry::Mapped(replicated) => Some(&replicated.mapped),
+            Entry::Ignored => None,
+        });
+        let described = Described { catalog: described.as_ref(), before: before.map(|mapped| &mapped.table) };
+        let replicated = described.replicated(&relation, &columns, mapping, types)?;
+        if before == Some(&replicated.mapped) {
+            return Ok(Learned::Known);
+        }
+        if let Some(before) = before {
+            log_change(&before.table, replicated.table());
+        }
+        let table = replicated.table();
+        if self.delivered.get(&table.id) == Some(&table.version) {
+            self.put(relation.oid, Entry::Mapped(Box::new(replicated)));
+            return Ok(Learned::Known);
+        }
+        Ok(Learned::Changed(Box::new(replicated)))
+    }
+
+    /// Takes what was learned, now that it reaches the host before the next row.
+    pub(super) fn keep(&mut self, changed: Box<Replicated>) {
+        self.deliver([changed.table()]);
+        self.put(changed.oid, Entry::Mapped(changed));
+    }
+
+    fn put(&mut self, oid: u32, entry: Entry) {
+        match self.places.get(&oid) {
+            Some(place) => self.entries[*place] = entry,
+            None => {
+                self.places.insert(oid, self.entries.len());
+                self.entries.push(entry);
+            }
+        }
+    }
+
+    /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
+    /// table it is a part of (B121, B122, B124).
+    fn find<'a, P: Peer>(
+        &mut self,
+        oid: u32,
+        name: &TableName,
+        side: &mut Side<P>,
+        settings: &'a Settings,
+    ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
+        if let Some(mapping) = settings.table(name) {
+            self.names.insert(oid, name.clone());
+            return Ok(Some((mapping, catalog::table_numbered(side, oid)?)));
+        }
+        if let Some(known) = self.names.get(&oid) {
+            let message = format!("the table was renamed to {name}");
+            return Err(Failure::permanent("table_renamed", message)
+                .with_hint("rename it back, or resync the mirror with its new name")
+                .with_table(known.to_string()));
+        }
+        for ancestor in catalog::ancestors(side, oid)? {
+            if let Some(mapping) = settings.table(&ancestor) {
+                let root = catalog::tables_named(side, [&ancestor])?.remove(&ancestor);
+                return Ok(Some((mapping, root)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What is known of a relation beside its message.
+struct Described<'a> {
+    catalog: Option<&'a CatalogTable>,
+    before: Option<&'a Table>,
+}
+
+impl Described<'_> {
+    fn replicated(
+        &self,
+        relation: &Relation<'_>,
+        columns: &[RelationColumn<'_>],
+        mapping: &MappedTable,
+        types: &Types,
+    ) -> Result<Replicated, Failure> {
+        let mut batch_columns = Vec::with_capacity(columns.len());
+        let mut decoders = Vec::with_capacity(columns.len());
+        let mut cells = Vec::with_capacity(columns.len());
+        for column in columns {
+            // B098: excluded by name, in every version.
+            if mapping.exclude.iter().any(|excluded| excluded == column.name) {
+                cells.push(Cell::Excluded);
+                continue;
+            }
+            let column_type = types.get((column.type_oid, column.type_modifier));
+            let (attribute, nullable, key) = self.place(column, relation, batch_columns.len());
+            batch_columns.push(Column {
+                name: column.name.to_owned(),
+                data_type: column_type.data_type.clone(),
+                type_name: column_type.name.clone(),
+                nullable,
+                key,
+                attribute,
+            });
+            decoders.push(column_type.decoder.clone());
+            cells.push(Cell::Decoded { decoder: column_type.decoder.clone(), in_key: key != 0 });
+        }
+        if batch_columns.iter().all(|column| column.key == 0) {
+            let message = "the table has no primary key or replica identity index any more";
+            return Err(Failure::permanent("key_missing", message)
+                .with_hint(format!(
+                    "ALTER TABLE {} ADD PRIMARY KEY, then resume the mirror",
+                    mapping.name.sql()
+                ))
+                .with_table(mapping.name.to_string()));
+        }
+        let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
+        let mapped = Mapped::new(id, mapping, batch_columns, decoders);
+        Ok(Replicated { oid: relation.oid, mapped, cells, loading: mapping.loading, index: None })
+    }
+
+    /// A column's attribute number, whether it may be NULL, and its place in the key. The message has
+    /// none of these. The catalog has them as of now, which may be later than the message: a column it
+    /// does not have any more keeps what was known of it.
+    fn place(&self, column: &RelationColumn<'_>, relation: &Relation<'_>, index: usize) -> (i32, bool, u16) {
+        let same = |found: &&CatalogColumn| found.name == column.name;
+        if let Some(found) = self.catalog.and_then(|catalog| catalog.columns.iter().find(same)) {
+            return (found.attribute, !found.not_null, found.key);
+        }
+        let same = |found: &&Column| found.name == column.name;
+        if let Some(found) = self.before.and_then(|before| before.columns.iter().find(same)) {
+            return (found.attribute, found.nullable, found.key);
+        }
+        let in_key = column.in_key && relation.identity != b'f';
+        let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
+        (0, !in_key, if in_key { place } else { 0 })
+    }
+}
+
+fn log_change(before: &Table, after: &Table) {
+    let missing_in = |other: &Table, table: &Table| {
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        let missing: Vec<&str> =
+            names.filter(|name| !other.columns.iter().any(|column| column.name == *name)).collect();
+        missing.join(", ")
+    };
+    let changed: Vec<&str> = after
+        .columns
+        .iter()
+        .filter(|column| before.columns.iter().any(|old| old.name == column.name && old != *column))
+        .map(|column| column.name.as_str())
+        .collect();
+    log::info(&format!(
+        "columns of {} changed: added [{}], dropped [{}], changed [{}]",
+        after.qualified_name(),
+        missing_in(before, after),
+        missing_in(after, before),
+        changed.join(", ")
+    ));
+}

@@ -1,0 +1,151 @@
+//! Rows of the stream into a batch.
+
+use tarn_batch::{BatchWriter, Before, RowHeader};
+use tarn_sdk::Failure;
+
+use super::relations::{Cell, Replicated};
+use super::{Change, Outgoing};
+use crate::pgoutput::{Datum, Old, Tuple};
+use crate::stream::loading::Fetched;
+use crate::unreadable::unreadable;
+use crate::value::ValueError;
+
+/// Writes a row, or says which column of which row cannot be written.
+pub(super) fn write(
+    out: &mut Outgoing,
+    replicated: &mut Replicated,
+    header: &RowHeader,
+    change: &Change<'_>,
+    fetched: &[Fetched],
+) -> Result<(), Failure> {
+    let table = replicated.index_in(out);
+    out.writer.begin_row(table, header);
+    let images = Images { replicated, writer: &mut out.writer };
+    let written = images.write(change, fetched);
+    match written {
+        Ok(()) => out.writer.end_row(),
+        Err(_) => out.writer.cancel_row(),
+    }
+    written
+}
+
+struct Images<'a> {
+    replicated: &'a Replicated,
+    writer: &'a mut BatchWriter,
+}
+
+impl Images<'_> {
+    fn write(mut self, change: &Change<'_>, fetched: &[Fetched]) -> Result<(), Failure> {
+        if let Some(new) = change.new {
+            self.after(new, change.old, fetched)?;
+        }
+        match change.old {
+            Old::None => Ok(()),
+            Old::Key(old) => {
+                self.writer.begin_before(Before::Key);
+                self.before(old, Before::Key)
+            }
+            Old::Full(old) => {
+                self.writer.begin_before(Before::Full);
+                self.before(old, Before::Full)
+            }
+        }
+    }
+
+    fn after(&mut self, new: Tuple<'_>, old: Old<'_>, fetched: &[Fetched]) -> Result<(), Failure> {
+        self.check(new)?;
+        let mut column = 0;
+        for (place, (datum, cell)) in new.data().zip(&self.replicated.cells).enumerate() {
+            let datum = datum?;
+            let Cell::Decoded { decoder, .. } = cell else { continue };
+            let written = match datum {
+                Datum::Text(text) => self.writer.value_with(|out| decoder.write(text, out)),
+                Datum::Null => {
+                    self.writer.null();
+                    Ok(())
+                }
+                // B074, B079: the old row has the value where the server sent it.
+                Datum::Unchanged => match (in_old(old, place)?, fetched_of(fetched, column)) {
+                    (Some(text), _) | (None, Some(Some(text))) => {
+                        self.writer.value_with(|out| decoder.write(text, out))
+                    }
+                    (None, Some(None)) => {
+                        self.writer.null();
+                        Ok(())
+                    }
+                    (None, None) => {
+                        self.writer.unchanged();
+                        Ok(())
+                    }
+                },
+            };
+            written.map_err(|error| self.unreadable(new, column, error))?;
+            column += 1;
+        }
+        Ok(())
+    }
+
+    fn before(&mut self, old: Tuple<'_>, kind: Before) -> Result<(), Failure> {
+        self.check(old)?;
+        let mut column = 0;
+        for (datum, cell) in old.data().zip(&self.replicated.cells) {
+            let datum = datum?;
+            let Cell::Decoded { decoder, in_key } = cell else { continue };
+            let written = match datum {
+                // B083: a value in a key is a part of it, whatever the flags said.
+                Datum::Text(text) => self.writer.value_with(|out| decoder.write(text, out)),
+                // B089: what is not in the key is not known to be NULL.
+                Datum::Null if kind == Before::Full || *in_key => {
+                    self.writer.null();
+                    Ok(())
+                }
+                Datum::Null | Datum::Unchanged => {
+                    self.writer.unchanged();
+                    Ok(())
+                }
+            };
+            written.map_err(|error| self.unreadable(old, column, error))?;
+            column += 1;
+        }
+        Ok(())
+    }
+
+    fn check(&self, tuple: Tuple<'_>) -> Result<(), Failure> {
+        if tuple.len() == self.replicated.cells.len() {
+            return Ok(());
+        }
+        let message = format!(
+            "a row has {} columns, and its relation was described with {}",
+            tuple.len(),
+            self.replicated.cells.len()
+        );
+        Err(Failure::permanent("stream_unreadable", message)
+            .with_table(self.replicated.table().qualified_name()))
+    }
+
+    fn unreadable(&self, tuple: Tuple<'_>, column: usize, error: ValueError) -> Failure {
+        let decoded = |cell: &Cell| matches!(cell, Cell::Decoded { .. });
+        let data = tuple.data().zip(&self.replicated.cells).filter(|(_, cell)| decoded(cell));
+        let texts: Vec<Option<&[u8]>> = data
+            .map(|(datum, _)| match datum {
+                Ok(Datum::Text(text)) => Some(text),
+                _ => None,
+            })
+            .collect();
+        unreadable(&self.replicated.mapped, &texts, column, error)
+    }
+}
+
+/// The text of a column in the old row, where that has it.
+fn in_old(old: Old<'_>, place: usize) -> Result<Option<&[u8]>, Failure> {
+    let (Old::Key(tuple) | Old::Full(tuple)) = old else { return Ok(None) };
+    Ok(match tuple.data().nth(place).transpose()? {
+        Some(Datum::Text(text)) => Some(text),
+        _ => None,
+    })
+}
+
+fn fetched_of(fetched: &[Fetched], column: usize) -> Option<Option<&[u8]>> {
+    let found = fetched.iter().find(|fetched| fetched.column == column)?;
+    Some(found.text.as_deref().map(str::as_bytes))
+}

@@ -1,0 +1,69 @@
+//! Everything that would keep the mirror from running, found before it runs and all at once.
+
+mod access;
+mod server;
+mod tables;
+
+use tarn_sdk::{Failure, Problem};
+
+use crate::catalog;
+use crate::peer::Peer;
+use crate::publication;
+use crate::server::Server;
+use crate::settings::{Publication, Settings};
+use crate::side::Side;
+
+/// All findings, the server's first.
+pub(crate) fn validate<P: Peer>(
+    side: &mut Side<P>,
+    server: &Server,
+    settings: &Settings,
+) -> Result<Vec<Problem>, Failure> {
+    let mut problems = server::check(side, server, settings)?;
+    for (index, text) in &settings.unreadable {
+        let message = format!("{text:?} is not the name of a table with its schema");
+        problems.push(Problem::new(path(*index), message).with_hint("write schema.table"));
+    }
+    let names = settings.tables.iter().map(|table| &table.name);
+    let found = catalog::tables_named(side, names)?;
+    let published = match &settings.publication {
+        Publication::Managed(_) => None,
+        Publication::Given(name) => Some((name, publication::tables(side, server, name)?)),
+    };
+    let access = access::read(side, settings)?;
+    for mapping in &settings.tables {
+        let Some(table) = found.get(&mapping.name) else {
+            let message = format!("table {} does not exist", mapping.name);
+            problems.push(Problem::new(path(mapping.index), message).with_hint("names are case-sensitive"));
+            continue;
+        };
+        problems.extend(tables::check(mapping, table));
+        if let Some(access) = access.get(&mapping.name) {
+            problems.extend(access::check(mapping, table, access, settings));
+        }
+        if let Some((publication, published)) = &published
+            && !published.contains_key(&mapping.name)
+            && !publication::partitions_published(side, &mapping.name, published)?
+        {
+            problems.push(not_published(publication, mapping));
+        }
+    }
+    Ok(problems)
+}
+
+fn not_published(publication: &str, mapping: &crate::settings::MappedTable) -> Problem {
+    let message = format!("publication {publication:?} does not hold table {}", mapping.name);
+    let publication = tarn_sdk::sql::postgres::ident(publication);
+    Problem::new(path(mapping.index), message)
+        .with_hint(format!("ALTER PUBLICATION {publication} ADD TABLE {}", mapping.name.sql()))
+}
+
+/// The field of a mapping's table.
+fn path(index: usize) -> String {
+    format!("table_mappings[{index}].source_table_identifier")
+}
+
+/// The field of a mapping's excluded columns.
+fn exclude_path(index: usize) -> String {
+    format!("table_mappings[{index}].exclude")
+}
