@@ -1,1 +1,88 @@
-//! tarn-plugin-clickhouse
+//! The ClickHouse destination.
+//!
+//! A target is a `ReplacingMergeTree` sorted by the source's key. Each row carries its version (commit
+//! position and ordinal at the source, never a clock) and whether it is deleted; `SELECT … FINAL` shows
+//! what the source has. So writing is inserting: an update is the row again, a delete a row that says
+//! so, and what was written twice counts once.
+//!
+//! The plugin decides what every value becomes and never lets one become another: what a column
+//! cannot hold is a failure of its row, told with table, key and column. It opens no connection and
+//! knows no password; statements and inserts go through the host.
+//!
+//! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
+//! [`encoder`] a column, a [`block`] gathers rows for one insert; values that the source left out
+//! are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
+//! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work.
+
+mod block;
+mod calendar_range;
+mod client;
+mod column_type;
+mod config;
+mod connector;
+mod ddl;
+mod design;
+mod encoder;
+mod evolve;
+mod existing;
+mod failure;
+mod fault;
+mod key_literal;
+mod plan;
+mod read_back;
+mod row_binary;
+mod target_type;
+mod targets;
+mod unchanged;
+mod validate;
+mod write;
+
+#[cfg(test)]
+mod engine_tests;
+
+use tarn_batch::Table;
+use tarn_sdk::{Ack, Destination, DestinationConfig, Failure, Problem};
+
+use client::Host;
+use connector::Connector;
+
+/// The plugin's destination.
+#[derive(Debug)]
+pub struct ClickHouse(Connector<Host>);
+
+impl Destination for ClickHouse {
+    fn configure(config: DestinationConfig) -> Result<Self, Failure> {
+        Ok(Self(Connector::new(config, Host)))
+    }
+
+    fn version(&mut self) -> Result<String, Failure> {
+        self.0.version()
+    }
+
+    fn validate(&mut self, schema: Vec<Table>) -> Result<Vec<Problem>, Failure> {
+        self.0.validate(&schema)
+    }
+
+    fn prepare(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+        self.0.evolve(schema)
+    }
+
+    fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+        self.0.evolve(schema)
+    }
+
+    fn write(&mut self, batches: Vec<Vec<u8>>) -> Result<Ack, Failure> {
+        self.0.write(&batches)
+    }
+
+    /// An insert is answered when its rows are in the table.
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn drop_tables(&mut self, tables: Vec<String>) -> Result<(), Failure> {
+        self.0.drop_tables(&tables)
+    }
+}
+
+tarn_sdk::export_destination!(ClickHouse);

@@ -124,6 +124,14 @@ impl ClickHouse {
         rows.remove(0).remove(0)
     }
 
+    /// POSTs a body, such as `INSERT … FORMAT RowBinary` and its data, under settings.
+    ///
+    /// # Errors
+    /// When no answer arrives; a refusal is an answer.
+    pub fn post(&self, settings: &[(String, String)], body: &[u8]) -> std::io::Result<HttpAnswer> {
+        self.request(&self.database, settings, body)
+    }
+
     /// Stops the server as an operator would; `start_again` starts it.
     pub fn stop(&mut self) {
         if let Some(server) = self.own().process.take() {
@@ -154,15 +162,23 @@ impl ClickHouse {
     }
 
     fn ask(&self, database: &str, sql: &str) -> Result<HttpAnswer, String> {
-        let request = Request {
-            method: "POST",
-            path: &format!("/?database={}&wait_end_of_query=1", percent_encoded(database)),
-            headers: &[("X-ClickHouse-User", self.user()), ("X-ClickHouse-Key", self.password())],
-            body: sql.as_bytes(),
-        };
-        let answer = request.send(self.host(), self.port());
+        let answer = self.request(database, &[], sql.as_bytes());
         let answer = answer.map_err(|error| format!("no answer from ClickHouse: {error}"))?;
         if answer.status == 200 { Ok(answer) } else { Err(answer.text().trim().to_owned()) }
+    }
+
+    fn request(
+        &self,
+        database: &str,
+        settings: &[(String, String)],
+        body: &[u8],
+    ) -> std::io::Result<HttpAnswer> {
+        let mut path = format!("/?database={}&wait_end_of_query=1", percent_encoded(database));
+        for (name, value) in settings {
+            path.push_str(&format!("&{}={}", percent_encoded(name), percent_encoded(value)));
+        }
+        let headers = [("X-ClickHouse-User", self.user()), ("X-ClickHouse-Key", self.password())];
+        Request { method: "POST", path: &path, headers: &headers, body }.send(self.host(), self.port())
     }
 }
 

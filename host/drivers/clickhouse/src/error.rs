@@ -81,10 +81,12 @@ pub enum ErrorClass {
 }
 
 impl Error {
-    /// ClickHouse's error code; 0 when ClickHouse gave none, so that the outcome is unknown.
+    /// ClickHouse's error code; 0 when ClickHouse gave none, so that the outcome is unknown. An answer
+    /// that is too large has the code that ClickHouse's own limit on results has.
     pub fn code(&self) -> u32 {
         match self {
             Self::Server { code, .. } => *code,
+            Self::TooLarge { .. } => TOO_MANY_ROWS_OR_BYTES,
             _ => 0,
         }
     }
@@ -147,6 +149,8 @@ impl Error {
         }
     }
 }
+
+const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
 
 /// Codes that say who may not.
 const AUTH: &[u32] = &[

@@ -86,7 +86,8 @@ async fn an_answer_beyond_the_limit_is_refused() {
     let server = ClickHouse::start();
     let sql = "SELECT repeat('x', 1000) FROM numbers(70000) FORMAT RowBinary";
     let error = client(&config(&server)).query(sql).await.expect_err("too much");
-    assert!(matches!(error, Error::TooLarge { .. }) && error.class() == ErrorClass::Permanent);
+    assert!(matches!(error, Error::TooLarge { .. }));
+    assert_eq!((error.code(), error.class()), (396, ErrorClass::Permanent));
 }
 
 #[tokio::test]

@@ -1,0 +1,37 @@
+//! Rows that wait for one insert.
+
+use tarn_sdk::Failure;
+
+use crate::client::Client;
+use crate::config::{BLOCK_BYTES_KEPT, BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
+use crate::failure::of_error;
+use crate::plan::Plan;
+
+/// Rows of one target in RowBinary.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: u32,
+}
+
+impl Block {
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() >= BLOCK_BYTES_MAX || self.rows >= BLOCK_ROWS_MAX
+    }
+
+    /// Inserts the rows and empties the block. Returns how many bytes were sent.
+    pub(crate) fn insert(&mut self, client: &mut impl Client, plan: &Plan) -> Result<u64, Failure> {
+        if self.rows == 0 {
+            return Ok(0);
+        }
+        client.insert(&plan.insert_sql, &plan.settings, &self.bytes).map_err(|error| {
+            of_error(error, &format!("writing to table {}", plan.target))
+                .with_table(plan.table.qualified_name())
+        })?;
+        let sent = self.bytes.len() as u64;
+        self.bytes.clear();
+        self.bytes.shrink_to(BLOCK_BYTES_KEPT);
+        self.rows = 0;
+        Ok(sent)
+    }
+}

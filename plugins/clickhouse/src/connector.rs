@@ -1,0 +1,57 @@
+//! The destination, over any client.
+
+use tarn_batch::Table;
+use tarn_sdk::{Ack, DestinationConfig, Failure, Problem, log};
+
+use crate::client::Client;
+use crate::failure::of_error;
+use crate::targets::Targets;
+use crate::{evolve, validate, write};
+
+/// A mirror's ClickHouse.
+#[derive(Debug)]
+pub(crate) struct Connector<C> {
+    pub(crate) client: C,
+    targets: Targets,
+}
+
+impl<C: Client> Connector<C> {
+    pub(crate) fn new(config: DestinationConfig, client: C) -> Self {
+        Self { client, targets: Targets::new(config) }
+    }
+
+    pub(crate) fn version(&mut self) -> Result<String, Failure> {
+        validate::version(&mut self.client)
+    }
+
+    pub(crate) fn validate(&mut self, schema: &[Table]) -> Result<Vec<Problem>, Failure> {
+        validate::validate(&mut self.targets, &mut self.client, schema)
+    }
+
+    pub(crate) fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+        evolve::evolve(&mut self.targets, &mut self.client, schema)
+    }
+
+    pub(crate) fn write(&mut self, batches: &[Vec<u8>]) -> Result<Ack, Failure> {
+        write::write(&mut self.targets, &mut self.client, batches)
+    }
+
+    /// Drops the targets of the named tables, which may be named by source or by target. A table that
+    /// no mirror made, by its columns, stays.
+    pub(crate) fn drop_tables(&mut self, tables: &[String]) -> Result<(), Failure> {
+        for name in tables {
+            let mapping = self.targets.config.tables.iter().find(|mapping| mapping.source == *name);
+            let target = mapping.map_or(name, |mapping| &mapping.destination).clone();
+            let Some(existing) = self.targets.find(&mut self.client, &target)? else { continue };
+            if !existing.is_a_target(&self.targets.config) {
+                log::warn(&format!("table {target} has not the columns of a mirror's target, and stays"));
+                continue;
+            }
+            let dropped = self.client.query(&self.targets.ddl.drop(&target));
+            dropped.map_err(|error| of_error(error, &format!("dropping table {target}")))?;
+            self.targets.forget(&target);
+            log::info(&format!("dropped table {target}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Statements that make and change targets. Every name goes through the SDK's quoting (B185).
+
+use tarn_sdk::DestinationConfig;
+use tarn_sdk::sql::clickhouse::{ident, literal};
+
+use crate::design::{Design, Engine};
+use crate::target_type::TargetType;
+
+/// Where DDL runs, and with which family of engines.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ddl {
+    /// ` ON CLUSTER c`, or nothing.
+    on_cluster: String,
+    replicated: bool,
+}
+
+impl Ddl {
+    pub(crate) fn new(config: &DestinationConfig) -> Self {
+        let on_cluster = match config.cluster.as_str() {
+            "" => String::new(),
+            cluster => format!(" ON CLUSTER {}", ident(cluster)),
+        };
+        Self { on_cluster, replicated: config.replicated }
+    }
+
+    /// Makes the target unless it is there (B199: workers may do so at once).
+    pub(crate) fn create(&self, design: &Design) -> String {
+        let own = design.own.types();
+        let columns = design
+            .columns
+            .iter()
+            .map(|column| (column.name.as_str(), &column.data_type))
+            .chain(own.iter().map(|(name, data_type)| (*name, data_type)))
+            .map(|(name, data_type)| format!("    {} {data_type}", ident(name)));
+        let columns = columns.collect::<Vec<_>>().join(",\n");
+        let mut sql = format!(
+            "CREATE TABLE IF NOT EXISTS {}{} (\n{columns}\n) ENGINE = {}",
+            ident(&design.target),
+            self.on_cluster,
+            self.engine(design)
+        );
+        if design.engine != Engine::Null {
+            if !design.partition_key.is_empty() {
+                sql.push_str(&format!("\nPARTITION BY {}", design.partition_key));
+            }
+            let key = design.sorting_key.iter().map(|&at| ident(&design.columns[at].name));
+            sql.push_str(&format!("\nORDER BY ({})", key.collect::<Vec<_>>().join(", ")));
+        }
+        sql
+    }
+
+    fn engine(&self, design: &Design) -> String {
+        let replicated = if self.replicated { "Replicated" } else { "" };
+        let (version, deleted) = (ident(&design.own.version), ident(&design.own.deleted));
+        match design.engine {
+            Engine::ReplacingMergeTree => format!("{replicated}ReplacingMergeTree({version}, {deleted})"),
+            Engine::MergeTree => format!("{replicated}MergeTree"),
+            Engine::Null => "Null".to_owned(),
+        }
+    }
+
+    /// Adds a column unless it is there.
+    pub(crate) fn add_column(&self, target: &str, name: &str, data_type: &TargetType) -> String {
+        format!("{} ADD COLUMN IF NOT EXISTS {} {data_type}", self.alter(target), ident(name))
+    }
+
+    /// Changes a column's type; waits for the data to be rewritten.
+    pub(crate) fn modify_column(&self, target: &str, name: &str, data_type: &TargetType) -> String {
+        format!(
+            "{} MODIFY COLUMN {} {data_type} SETTINGS mutations_sync = 1",
+            self.alter(target),
+            ident(name)
+        )
+    }
+
+    /// Gives a column another name.
+    pub(crate) fn rename_column(&self, target: &str, name: &str, new_name: &str) -> String {
+        format!("{} RENAME COLUMN {} TO {}", self.alter(target), ident(name), ident(new_name))
+    }
+
+    /// Empties the target; returns when it is empty everywhere (B118).
+    pub(crate) fn truncate(&self, target: &str) -> String {
+        format!("TRUNCATE TABLE IF EXISTS {}{} SYNC", ident(target), self.on_cluster)
+    }
+
+    /// Drops the target; returns when it is gone.
+    pub(crate) fn drop(&self, target: &str) -> String {
+        format!("DROP TABLE IF EXISTS {}{} SYNC", ident(target), self.on_cluster)
+    }
+
+    fn alter(&self, target: &str) -> String {
+        format!("ALTER TABLE {}{}", ident(target), self.on_cluster)
+    }
+}
+
+/// `database = … AND name = …` of a system table that lists tables.
+pub(crate) fn is_target(name_column: &str, target: &str) -> String {
+    format!("database = currentDatabase() AND {name_column} = {}", literal(target))
+}

@@ -1,0 +1,9 @@
+//! The connector against the ClickHouse engine.
+
+mod evolving;
+mod rows;
+mod scene;
+mod types;
+mod unchanged;
+mod validating;
+mod writing;

@@ -1,0 +1,168 @@
+//! Columns change, and no stored value does.
+
+use tarn_batch::{Column, Table, Type};
+use tarn_sdk::FailureClass;
+
+use super::rows::{Rows, V, int, int4, text};
+use super::scene::{Scene, table};
+
+fn base() -> Table {
+    table("t", &[("id", Type::Int8, false), ("n", Type::Int4, false), ("s", Type::Text, true)])
+}
+
+/// A scene with the row `(1, 10, 'a')`.
+fn prepared() -> Scene {
+    let mut scene = Scene::new();
+    scene.prepare(&base());
+    scene.write(&Rows::new(&base(), 1).insert(&[int(1), int4(10), text("a")]).batch());
+    scene
+}
+
+fn column(name: &str, data_type: Type, nullable: bool, attribute: i32) -> Column {
+    Column { name: name.to_owned(), data_type, type_name: "type".to_owned(), nullable, key: 0, attribute }
+}
+
+fn types(scene: &Scene) -> Vec<String> {
+    scene.rows(
+        "SELECT concat(name, ' ', type) FROM system.columns WHERE database = currentDatabase() \
+         AND table = 't' AND name NOT LIKE '\\\\_tarn%' ORDER BY position",
+    )
+}
+
+#[test]
+fn a_new_column_is_null_in_old_rows_and_filled_in_new_ones() {
+    // B092.
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("c", Type::Int8, true, 4));
+    new.columns.push(column("d", Type::Text, false, 5));
+    scene.prepare(&new);
+    scene.prepare(&new);
+    scene.write(&Rows::new(&new, 9).insert(&[int(2), int4(20), V::Null, int(7), text("x")]).batch());
+    assert_eq!(scene.rows("SELECT id, c, d FROM t FINAL ORDER BY id"), ["1|NULL|NULL", "2|7|x"]);
+}
+
+#[test]
+fn rows_of_both_versions_in_one_write_go_to_their_columns() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("c", Type::Int8, true, 4));
+    scene.prepare(&new);
+    let mut rows = Rows::new(&base(), 9);
+    rows.insert(&[int(2), int4(1), text("old")]).of(&new).update(&[int(2), int4(1), V::Unchanged, int(5)]);
+    scene.write(&rows.batch());
+    assert_eq!(scene.rows("SELECT s, c FROM t FINAL WHERE id = 2"), ["old|5"]);
+}
+
+#[test]
+fn a_dropped_column_stays_and_new_rows_leave_it_empty() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns.remove(2);
+    scene.prepare(&new);
+    scene.write(&Rows::new(&new, 9).insert(&[int(2), int4(20)]).batch());
+    assert_eq!(scene.rows("SELECT id, n, s FROM t FINAL ORDER BY id"), ["1|10|a", "2|20|NULL"]);
+}
+
+#[test]
+fn a_renamed_column_keeps_its_values() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[2].name = "renamed".to_owned();
+    scene.prepare(&new);
+    assert_eq!(scene.rows("SELECT renamed FROM t FINAL"), ["a"]);
+    scene.restart();
+    scene.prepare(&new);
+    assert_eq!(types(&scene), ["id Int64", "n Int32", "renamed Nullable(String)"]);
+}
+
+#[test]
+fn a_column_dropped_and_made_again_shows_no_stale_values() {
+    // B091.
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[2] = column("s", Type::Text, true, 9);
+    scene.prepare(&new);
+    scene.prepare(&new);
+    assert_eq!(scene.rows("SELECT s, s_dropped_3 FROM t FINAL"), ["NULL|a"]);
+}
+
+#[test]
+fn a_type_is_widened_where_every_value_stays() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[1] = column("n", Type::Int8, true, 2);
+    scene.prepare(&new);
+    assert_eq!(types(&scene)[1], "n Nullable(Int64)");
+    let mut wider = new.clone();
+    wider.version = 3;
+    wider.columns[1].data_type = Type::Text;
+    scene.prepare(&wider);
+    assert_eq!(types(&scene)[1], "n Nullable(String)");
+    assert_eq!(scene.rows("SELECT n FROM t FINAL"), ["10"]);
+}
+
+#[test]
+fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[2].data_type = Type::Uuid;
+    let failure = scene.connector.evolve(vec![new]);
+    // Text holds every uuid's text.
+    assert_eq!(failure, Ok(()));
+    let mut new = base();
+    new.columns[1].data_type = Type::Uuid;
+    let failure = scene.connector.evolve(vec![new]).expect_err("numbers are no uuids");
+    assert_eq!(
+        (failure.class, failure.code.as_str()),
+        (FailureClass::Permanent, "column_change_unsupported")
+    );
+    assert!(failure.hint.contains("resync"));
+    let mut new = base();
+    new.columns[0].name = "key".to_owned();
+    let failure = scene.connector.evolve(vec![new]).expect_err("a key cannot be renamed");
+    assert!(failure.message.contains("sorting key"), "{}", failure.message);
+}
+
+#[test]
+fn a_key_that_may_be_null_now_is_no_reason_to_stop() {
+    // B109.
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[2].nullable = false;
+    scene.prepare(&new);
+    assert_eq!(types(&scene)[2], "s Nullable(String)");
+}
+
+#[test]
+fn excluded_columns_stay_out_of_every_version() {
+    // B098.
+    let mut scene = Scene::with(|config| config.tables[0].exclude = vec!["s".to_owned()]);
+    scene.prepare(&base());
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("d", Type::Text, true, 4));
+    scene.prepare(&new);
+    assert_eq!(types(&scene), ["id Int64", "n Int32", "d Nullable(String)"]);
+    scene.write(&Rows::new(&new, 1).insert(&[int(1), int4(1), text("secret"), text("x")]).batch());
+    assert_eq!(scene.rows("SELECT d FROM t"), ["x"]);
+}
+
+#[test]
+fn dropping_removes_targets_and_nothing_else() {
+    let mut scene = prepared();
+    scene.query("CREATE TABLE u (id Int64) ENGINE = MergeTree ORDER BY id");
+    for _ in 0..2 {
+        let tables = ["public.t".to_owned(), "u".to_owned(), "missing".to_owned()];
+        scene.connector.drop_tables(&tables).expect("dropped");
+    }
+    assert_eq!(scene.rows("SELECT name FROM system.tables WHERE database = currentDatabase()"), ["u"]);
+}

@@ -1,0 +1,151 @@
+//! An engine, and a connector on it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tarn_batch::{Column, Table, Type};
+use tarn_harness::{ClickHouse, HttpAnswer, Row};
+use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
+
+use crate::client::{Client, Error};
+use crate::connector::Connector;
+
+/// A client of the harness' engine, which can be told to fail.
+pub(super) struct Dev {
+    server: Rc<ClickHouse>,
+    pub(super) trouble: Rc<Trouble>,
+}
+
+/// What goes wrong on purpose, and what was counted.
+#[derive(Default)]
+pub(super) struct Trouble {
+    /// Inserts that succeed and whose answer is lost.
+    pub(super) lost_answers: Cell<u32>,
+    /// Answers larger than this are refused; 0 for no limit.
+    pub(super) answer_bytes_max: Cell<usize>,
+    pub(super) inserts: Cell<u32>,
+    pub(super) queries: Cell<u32>,
+}
+
+impl Dev {
+    fn take(answer: std::io::Result<HttpAnswer>) -> Result<Vec<u8>, Error> {
+        let answer = answer.map_err(|error| Error { code: 0, message: error.to_string() })?;
+        match answer.header("x-clickhouse-exception-code") {
+            Some(code) => Err(Error { code: code.parse().expect("a number"), message: answer.text() }),
+            None => Ok(answer.body),
+        }
+    }
+}
+
+impl Client for Dev {
+    fn query(&mut self, sql: &str) -> Result<Vec<u8>, Error> {
+        self.trouble.queries.set(self.trouble.queries.get() + 1);
+        let answer = Self::take(self.server.post(&[], sql.as_bytes()))?;
+        let limit = self.trouble.answer_bytes_max.get();
+        if limit > 0 && answer.len() > limit {
+            return Err(Error { code: 396, message: "too large".to_owned() });
+        }
+        Ok(answer)
+    }
+
+    fn insert(&mut self, sql: &str, settings: &[(String, String)], data: &[u8]) -> Result<(), Error> {
+        self.trouble.inserts.set(self.trouble.inserts.get() + 1);
+        let body = [sql.as_bytes(), b"\n", data].concat();
+        Self::take(self.server.post(settings, &body))?;
+        match self.trouble.lost_answers.get() {
+            0 => Ok(()),
+            left => {
+                self.trouble.lost_answers.set(left - 1);
+                Err(Error { code: 0, message: "connection reset".to_owned() })
+            }
+        }
+    }
+}
+
+/// An engine with a connector whose mirror maps `public.t` to `t` and `public.u` to `u`.
+pub(super) struct Scene {
+    server: Rc<ClickHouse>,
+    pub(super) connector: Connector<Dev>,
+    pub(super) trouble: Rc<Trouble>,
+    config: DestinationConfig,
+}
+
+impl Scene {
+    pub(super) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// The same with changed settings.
+    pub(super) fn with(change: impl FnOnce(&mut DestinationConfig)) -> Self {
+        let mapping = |source: &str, destination: &str| DestinationTable {
+            source: source.to_owned(),
+            destination: destination.to_owned(),
+            ..DestinationTable::default()
+        };
+        let mut config = DestinationConfig {
+            mirror: "m".to_owned(),
+            tables: vec![mapping("public.t", "t"), mapping("public.u", "u")],
+            ..DestinationConfig::default()
+        };
+        change(&mut config);
+        let server = Rc::new(ClickHouse::start());
+        let trouble = Rc::new(Trouble::default());
+        let client = Dev { server: Rc::clone(&server), trouble: Rc::clone(&trouble) };
+        let connector = Connector::new(config.clone(), client);
+        Self { server, connector, trouble, config }
+    }
+
+    /// As if the mirror had been stopped and started: nothing is remembered.
+    pub(super) fn restart(&mut self) {
+        let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
+        self.connector = Connector::new(self.config.clone(), client);
+    }
+
+    #[track_caller]
+    pub(super) fn prepare(&mut self, table: &Table) {
+        self.connector.evolve(vec![table.clone()]).expect("the table is made");
+    }
+
+    #[track_caller]
+    pub(super) fn write(&mut self, batch: &[u8]) {
+        self.try_write(batch).expect("the rows are written");
+    }
+
+    pub(super) fn try_write(&mut self, batch: &[u8]) -> Result<(), Failure> {
+        self.connector.write(&[batch.to_vec()]).map(drop)
+    }
+
+    #[track_caller]
+    pub(super) fn query(&self, sql: &str) -> Vec<Row> {
+        self.server.query(sql)
+    }
+
+    /// The rows as text, columns joined by a bar and NULL as such.
+    #[track_caller]
+    pub(super) fn rows(&self, sql: &str) -> Vec<String> {
+        let text = |value: Option<String>| value.unwrap_or_else(|| "NULL".to_owned());
+        self.query(sql)
+            .into_iter()
+            .map(|row| row.into_iter().map(text).collect::<Vec<_>>().join("|"))
+            .collect()
+    }
+}
+
+/// A table `public.<name>` of `(name, type, nullable)`, whose first column is the key.
+pub(super) fn table(name: &str, columns: &[(&str, Type, bool)]) -> Table {
+    let columns = columns.iter().enumerate().map(|(at, (name, data_type, nullable))| Column {
+        name: (*name).to_owned(),
+        data_type: data_type.clone(),
+        type_name: format!("{data_type:?}").to_lowercase(),
+        nullable: *nullable,
+        key: u16::from(at == 0),
+        attribute: i32::try_from(at).expect("few columns") + 1,
+    });
+    Table {
+        id: 16_384,
+        schema: "public".to_owned(),
+        name: name.to_owned(),
+        version: 1,
+        columns: columns.collect(),
+    }
+}

@@ -1,0 +1,204 @@
+//! A target as it is on the server.
+
+use tarn_batch::Table;
+use tarn_sdk::DestinationConfig;
+
+use crate::calendar_range::CalendarRange;
+use crate::client::{Client, Error, text_rows};
+use crate::ddl::is_target;
+use crate::design::{Design, DesignColumn, Engine, OwnColumns};
+use crate::encoder::Encoder;
+use crate::target_type::TargetType;
+
+/// A table's engine and columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Existing {
+    engine: String,
+    /// The engine with its arguments.
+    engine_full: String,
+    sorting_key: String,
+    columns: Vec<ExistingColumn>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ExistingColumn {
+    name: String,
+    type_text: String,
+    /// `None` for types that rows cannot go to.
+    data_type: Option<TargetType>,
+    /// Whether the server computes it.
+    computed: bool,
+}
+
+impl Existing {
+    /// Asks the server; `None` when there is no such table.
+    pub(crate) fn find(client: &mut impl Client, target: &str) -> Result<Option<Self>, Error> {
+        let sql = format!(
+            "SELECT engine, engine_full, sorting_key FROM system.tables WHERE {}",
+            is_target("name", target)
+        );
+        let Some(row) = text_rows(client, &sql)?.pop() else { return Ok(None) };
+        let [engine, engine_full, sorting_key] =
+            <[String; 3]>::try_from(row).map_err(|_| unreadable("three columns were asked for"))?;
+        let sql = format!(
+            "SELECT name, type, default_kind FROM system.columns WHERE {} ORDER BY position",
+            is_target("table", target)
+        );
+        let columns = text_rows(client, &sql)?.into_iter().map(|row| {
+            let [name, type_text, default_kind] =
+                <[String; 3]>::try_from(row).map_err(|_| unreadable("three columns were asked for"))?;
+            let data_type = TargetType::parse(&type_text);
+            let computed = matches!(default_kind.as_str(), "MATERIALIZED" | "ALIAS");
+            Ok(ExistingColumn { name, type_text, data_type, computed })
+        });
+        let columns = columns.collect::<Result<_, Error>>()?;
+        Ok(Some(Self { engine, engine_full, sorting_key, columns }))
+    }
+
+    /// Whether it has a column.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.column(name).is_some()
+    }
+
+    /// The type of a column that rows can go to.
+    pub(crate) fn type_of(&self, name: &str) -> Option<&TargetType> {
+        self.column(name).filter(|column| !column.computed)?.data_type.as_ref()
+    }
+
+    fn column(&self, name: &str) -> Option<&ExistingColumn> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// Whether a mirror made it: it has the columns that every target has.
+    pub(crate) fn is_a_target(&self, config: &DestinationConfig) -> bool {
+        OwnColumns::new(config).types().iter().all(|(name, _)| self.has(name))
+    }
+
+    /// What keeps rows of the source from going here, each with its remedy. A column of the source
+    /// that is missing is none: it is added.
+    pub(crate) fn differences(
+        &self,
+        design: &Design,
+        table: &Table,
+        range: CalendarRange,
+    ) -> Vec<(String, String)> {
+        let mut differences = self.engine_differences(design);
+        let own = design.own.types();
+        for (name, wanted) in &own {
+            let name = *name;
+            // The zone decides how a moment is shown, not which it is.
+            let microseconds =
+                |found: &TargetType| matches!(found, TargetType::DateTime64 { precision: 6, .. });
+            let fits = |found: &TargetType| found == wanted || microseconds(found) && microseconds(wanted);
+            match (self.column(name), self.type_of(name)) {
+                (None, _) => differences.push((
+                    format!("column {name} is missing"),
+                    format!("add {name} {wanted} to the table, or name another destination table"),
+                )),
+                (Some(_), Some(found)) if fits(found) => {}
+                (Some(column), _) => differences.push((
+                    format!("column {name} is {}, not {wanted}", column.type_text),
+                    format!("make it {wanted}, or name another destination table"),
+                )),
+            }
+        }
+        for column in &design.columns {
+            differences.extend(self.column_difference(column, table, range));
+        }
+        differences
+    }
+
+    fn column_difference(
+        &self,
+        column: &DesignColumn,
+        table: &Table,
+        range: CalendarRange,
+    ) -> Option<(String, String)> {
+        let found = self.column(&column.name)?;
+        let source = &table.columns[column.source];
+        let remedy = format!("make it {}, or name another destination table", column.data_type);
+        let holds = self
+            .type_of(&column.name)
+            .filter(|found| Encoder::new(&source.data_type, found, range).is_some());
+        match holds {
+            None => Some((
+                format!(
+                    "column {} is {}, which does not hold {} exactly",
+                    column.name, found.type_text, source.type_name
+                ),
+                remedy,
+            )),
+            // B188: a NULL must not become a default. Arrays have no NULL; a value decides there.
+            Some(holds)
+                if column.data_type.is_nullable() && !holds.is_nullable() && holds.can_be_nullable() =>
+            {
+                Some((
+                    format!("column {} is {}, and the source's may be NULL", column.name, found.type_text),
+                    remedy,
+                ))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn engine_differences(&self, design: &Design) -> Vec<(String, String)> {
+        let mut differences = Vec::new();
+        let other = "or name another destination table";
+        let own = &design.own;
+        match design.engine {
+            Engine::Null if self.engine == "Null" => return differences,
+            Engine::MergeTree if self.engine.ends_with("MergeTree") => return differences,
+            Engine::ReplacingMergeTree if self.engine.ends_with("ReplacingMergeTree") => {
+                let wanted = format!("{}, {})", own.version, own.deleted);
+                if !self.engine_full.replace('`', "").contains(&wanted) {
+                    differences.push((
+                        format!("its engine is {}", self.engine_full),
+                        format!("make it with ReplacingMergeTree({}, {}), {other}", own.version, own.deleted),
+                    ));
+                }
+            }
+            engine => differences.push((
+                format!("its engine is {}, not {engine:?}", self.engine),
+                format!("make it with {engine:?}, {other}"),
+            )),
+        }
+        let wanted: Vec<_> = design.sorting_key.iter().map(|&at| design.columns[at].name.as_str()).collect();
+        let mut found = key_columns(&self.sorting_key);
+        let shown = wanted.join(", ");
+        let mut sorted = wanted;
+        sorted.sort_unstable();
+        found.sort_unstable();
+        if differences.is_empty() && sorted != found {
+            differences.push((
+                format!("it is sorted by {}, not by the source's key ({shown})", self.sorting_key),
+                format!("make it with ORDER BY ({shown}), {other}"),
+            ));
+        }
+        differences
+    }
+}
+
+/// The columns of a sorting key's text: backquoted where the server thinks they need it, in brackets
+/// where they were made so.
+fn key_columns(sorting_key: &str) -> Vec<String> {
+    let bare = sorting_key.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let sorting_key = bare.unwrap_or(sorting_key);
+    let mut columns = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = sorting_key.chars();
+    while let Some(character) = characters.next() {
+        let last = columns.last_mut().expect("there is always one");
+        match character {
+            '`' => quoted = !quoted,
+            '\\' if quoted => last.extend(characters.next()),
+            ',' if !quoted => columns.push(String::new()),
+            ' ' if !quoted => {}
+            other => last.push(other),
+        }
+    }
+    columns
+}
+
+fn unreadable(why: &str) -> Error {
+    Error { code: 0, message: format!("the server's answer is not readable: {why}") }
+}

@@ -1,0 +1,303 @@
+//! How rows of one version of a source's table become rows of its target.
+
+use tarn_batch::{Before, Cell, Cells, DecodeError, Op, Row, Table, Version};
+use tarn_sdk::Failure;
+use tarn_sdk::sql::clickhouse::ident;
+
+use crate::calendar_range::CalendarRange;
+use crate::design::{Design, Engine, OwnColumns};
+use crate::encoder::Encoder;
+use crate::existing::Existing;
+use crate::fault::Fault;
+use crate::target_type::TargetType;
+
+/// The encoders of a table's columns and the statement their rows go to.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The source's table in the version that the plan is for.
+    pub(crate) table: Table,
+    pub(crate) target: String,
+    pub(crate) engine: Engine,
+    pub(crate) own: OwnColumns,
+    /// For each of the source's columns how it is written; `None` for those that are not.
+    columns: Vec<Option<PlannedColumn>>,
+    /// The source's columns that rows are told apart by, in the order of the sorting key.
+    pub(crate) key: Vec<usize>,
+    /// `INSERT INTO … FORMAT RowBinary`.
+    pub(crate) insert_sql: String,
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// How one column is written.
+#[derive(Debug)]
+pub(crate) struct PlannedColumn {
+    pub(crate) name: String,
+    /// The type that the target has.
+    pub(crate) data_type: TargetType,
+    encoder: Encoder,
+    /// What stands in a tombstone; `None` for a column of the key.
+    nothing: Option<Vec<u8>>,
+}
+
+/// Why a row was not written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RowError {
+    /// The source did not send a stored value; it has to be read back.
+    Unchanged,
+    /// A value cannot be stored; which of the source's columns it is in.
+    Fault { column: usize, fault: Fault },
+    /// The batch is damaged.
+    Damaged(DecodeError),
+}
+
+impl From<DecodeError> for RowError {
+    fn from(error: DecodeError) -> Self {
+        Self::Damaged(error)
+    }
+}
+
+/// What follows a row's own columns: whether it is deleted, and when it was written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp {
+    /// Microseconds since 1970.
+    pub(crate) synced_at: i64,
+}
+
+impl Plan {
+    /// Puts a design and the table that is there together.
+    pub(crate) fn new(
+        design: &Design,
+        existing: &Existing,
+        table: &Table,
+        range: CalendarRange,
+    ) -> Result<Self, Failure> {
+        let refused = |message: String, hint: String| {
+            Failure::permanent("target_incompatible", format!("table {}: {message}", design.target))
+                .with_hint(hint)
+                .with_table(table.qualified_name())
+        };
+        if let Some((message, hint)) = existing.differences(design, table, range).into_iter().next() {
+            return Err(refused(message, hint));
+        }
+        let mut columns: Vec<Option<PlannedColumn>> = table.columns.iter().map(|_| None).collect();
+        for column in &design.columns {
+            let source = &table.columns[column.source];
+            let data_type = existing.type_of(&column.name).cloned();
+            let encoder = data_type.as_ref().and_then(|found| Encoder::new(&source.data_type, found, range));
+            let (Some(data_type), Some(encoder)) = (data_type, encoder) else {
+                let hint = "resume the mirror, which adds it";
+                return Err(refused(format!("column {} is missing", column.name), hint.to_owned()));
+            };
+            let nothing = (source.key == 0).then(|| {
+                let mut nothing = Vec::new();
+                data_type.write_default(&mut nothing);
+                nothing
+            });
+            columns[column.source] =
+                Some(PlannedColumn { name: column.name.clone(), data_type, encoder, nothing });
+        }
+        let own = design.own.types();
+        let names =
+            columns.iter().flatten().map(|column| column.name.as_str()).chain(own.iter().map(|own| own.0));
+        let names = names.map(ident).collect::<Vec<_>>().join(", ");
+        Ok(Self {
+            table: table.clone(),
+            target: design.target.clone(),
+            engine: design.engine,
+            own: design.own.clone(),
+            key: design.sorting_key.iter().map(|&at| design.columns[at].source).collect(),
+            // The columns are named: their order at the target is its own affair (B197).
+            insert_sql: format!("INSERT INTO {} ({names}) FORMAT RowBinary", ident(&design.target)),
+            settings: settings(&columns),
+            columns,
+        })
+    }
+
+    /// How a column of the source is written.
+    pub(crate) fn column(&self, source: usize) -> Option<&PlannedColumn> {
+        self.columns.get(source)?.as_ref()
+    }
+
+    /// Appends what a row of the batch becomes: for an insert or update the row as it is now, for a
+    /// changed key a tombstone of the old one too, for a delete a tombstone. On an error `out` may hold
+    /// a part of it.
+    pub(crate) fn write(&self, row: &Row<'_>, stamp: Stamp, out: &mut Vec<u8>) -> Result<u32, RowError> {
+        if row.op() == Op::Delete {
+            self.write_tombstone(row, stamp, out)?;
+            return Ok(1);
+        }
+        let columns = self.columns.iter().enumerate();
+        for ((source, column), cell) in columns.zip(row.after()) {
+            let cell = cell?;
+            let Some(column) = column else { continue };
+            match cell {
+                Cell::Unchanged => column.write(source, self.cell_kept(row, source)?, out)?,
+                cell => column.write(source, cell, out)?,
+            }
+        }
+        self.write_own(row.version(), false, stamp, out);
+        if self.changes_key(row)? {
+            self.write_tombstone(row, stamp, out)?;
+            return Ok(2);
+        }
+        Ok(1)
+    }
+
+    /// Appends the mark that the row of the before-image's key is gone since the row's version (B193).
+    /// Only the key is taken from the image: other columns may be absent from it, and hold nothing that
+    /// a deleted row is asked for (B052, B089).
+    pub(crate) fn write_tombstone(
+        &self,
+        row: &Row<'_>,
+        stamp: Stamp,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
+        let (_, before) = row.before().ok_or(DecodeError::Invalid("row without a before-image"))?;
+        // A key's column that did not change may be missing before and present after.
+        let mut after = row.after();
+        for ((source, column), cell) in self.columns.iter().enumerate().zip(before) {
+            let after = after.next().transpose()?;
+            let Some(column) = column else { continue };
+            match &column.nothing {
+                Some(nothing) => out.extend_from_slice(nothing),
+                None => match cell? {
+                    Cell::Unchanged => column.write(source, after.unwrap_or(Cell::Unchanged), out)?,
+                    cell => column.write(source, cell, out)?,
+                },
+            }
+        }
+        self.write_own(row.version(), true, stamp, out);
+        Ok(())
+    }
+
+    /// Appends the columns that every target has.
+    pub(crate) fn write_own(&self, version: Version, deleted: bool, stamp: Stamp, out: &mut Vec<u8>) {
+        out.extend_from_slice(&version.to_u128().to_le_bytes());
+        out.push(deleted.into());
+        out.extend_from_slice(&stamp.synced_at.to_le_bytes());
+    }
+
+    /// Whether an update gave the row another key.
+    pub(crate) fn changes_key(&self, row: &Row<'_>) -> Result<bool, RowError> {
+        let Some((_, before)) = row.before().filter(|_| row.op() == Op::Update) else { return Ok(false) };
+        for ((column, before), after) in self.table.columns.iter().zip(before).zip(row.after()) {
+            let (Cell::Value(before), Cell::Value(after)) = (before?, after?) else { continue };
+            if column.key > 0 && before != after {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Appends the key of one image, as the target holds it. Columns that the image lacks are taken from
+    /// the other one.
+    pub(crate) fn write_key(&self, row: &Row<'_>, image: Image, out: &mut Vec<u8>) -> Result<(), RowError> {
+        for &source in &self.key {
+            let column = self.column(source).ok_or(DecodeError::Invalid("key"))?;
+            column.write(source, self.key_cell(row, image, source)?, out)?;
+        }
+        Ok(())
+    }
+
+    /// One key column's cell in an image.
+    pub(crate) fn key_cell<'a>(
+        &self,
+        row: &Row<'a>,
+        image: Image,
+        source: usize,
+    ) -> Result<Cell<'a>, RowError> {
+        let find = |mut cells: Cells<'a>| cells.nth(source).unwrap_or(Ok(Cell::Unchanged));
+        let after = find(row.after())?;
+        let before = match row.before() {
+            Some((_, cells)) => find(cells)?,
+            None => Cell::Unchanged,
+        };
+        let (first, second) = match image {
+            Image::After => (after, before),
+            Image::Before => (before, after),
+        };
+        Ok(if first == Cell::Unchanged { second } else { first })
+    }
+
+    /// A value that the update did not touch, where the before-image has it (B074).
+    pub(crate) fn cell_kept<'a>(&self, row: &Row<'a>, source: usize) -> Result<Cell<'a>, RowError> {
+        match row.before() {
+            Some((kind, mut cells)) if kind == Before::Full || self.key.contains(&source) => {
+                Ok(cells.nth(source).unwrap_or(Ok(Cell::Unchanged))?)
+            }
+            _ => Ok(Cell::Unchanged),
+        }
+    }
+
+    /// The failure of a row; it names table, key and column, and no value but the key's.
+    pub(crate) fn row_failure(&self, row: &Row<'_>, error: RowError) -> Failure {
+        let key = self.key_text(row);
+        match error {
+            RowError::Fault { column, fault: Fault::Damaged(error) } => {
+                let name = &self.table.columns[column].name;
+                Failure::permanent("batch_damaged", format!("row {key}, column {name}: {error}"))
+            }
+            RowError::Fault { column, fault } => {
+                let name = &self.table.columns[column].name;
+                let target = self.column(column).map_or_else(String::new, |column| fault.describe(&column.data_type));
+                Failure::record("value_not_representable", format!("row {key}: column {name} {target}"))
+                    .with_hint(format!("set the destination_type of {name} to String, or correct the value"))
+            }
+            RowError::Unchanged => Failure::record(
+                "unchanged_value_missing",
+                format!("row {key}: a stored value was not sent, and the target has no earlier row to keep it from"),
+            )
+            .with_hint("ALTER TABLE … REPLICA IDENTITY FULL at the source, or resync the mirror"),
+            RowError::Damaged(error) => Failure::permanent("batch_damaged", format!("row {key}: {error}")),
+        }
+        .with_table(self.table.qualified_name())
+    }
+
+    /// `(id = 5)` for people.
+    fn key_text(&self, row: &Row<'_>) -> String {
+        let image = if row.op() == Op::Delete { Image::Before } else { Image::After };
+        let columns = self.key.iter().map(|&source| {
+            let column = &self.table.columns[source];
+            let mut text = String::new();
+            let shown = match self.key_cell(row, image, source) {
+                Ok(Cell::Value(value)) => {
+                    tarn_batch::text::write_text(&column.data_type, value, &mut text).is_ok()
+                }
+                _ => false,
+            };
+            format!("{} = {}", column.name, if shown { &text } else { "?" })
+        });
+        format!("({})", columns.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Which image of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Image {
+    Before,
+    After,
+}
+
+impl PlannedColumn {
+    /// Appends a cell.
+    #[inline]
+    pub(crate) fn write(&self, source: usize, cell: Cell<'_>, out: &mut Vec<u8>) -> Result<(), RowError> {
+        let written = match cell {
+            Cell::Value(value) => self.encoder.value(value, out),
+            Cell::Null => self.encoder.null(out),
+            Cell::Unchanged => return Err(RowError::Unchanged),
+        };
+        written.map_err(|fault| RowError::Fault { column: source, fault })
+    }
+}
+
+fn settings(columns: &[Option<PlannedColumn>]) -> Vec<(String, String)> {
+    let json =
+        columns.iter().flatten().any(|column| matches!(column.data_type.value_type(), TargetType::Json(_)));
+    // The answer comes when the rows are in the table, whatever the server's default.
+    let mut settings = vec![("async_insert", "0")];
+    if json {
+        settings.push(("input_format_binary_read_json_as_string", "1"));
+    }
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}

@@ -1,0 +1,165 @@
+//! Reading stored values back by key, for updates that leave large values out.
+//!
+//! PostgreSQL does not send a stored-apart (TOAST) value that an update did not touch. The row in
+//! ClickHouse is written whole, so the value comes from the latest version of the same key.
+
+use std::collections::HashMap;
+
+use tarn_batch::{Cell, Row};
+use tarn_sdk::Failure;
+use tarn_sdk::sql::clickhouse::ident;
+
+use crate::client::Client;
+use crate::config::{LOOKUP_KEYS_MAX, LOOKUP_SQL_BYTES_MAX};
+use crate::failure::{code, of_error};
+use crate::key_literal;
+use crate::plan::{Image, Plan, PlannedColumn, RowError};
+use crate::row_binary::split_value;
+use crate::target_type::TargetType;
+
+/// A key as the target holds it.
+pub(crate) type Key = Vec<u8>;
+
+/// What is known of a key's latest row.
+#[derive(Debug, Clone)]
+pub(crate) struct Earlier {
+    pub(crate) version: u128,
+    pub(crate) deleted: bool,
+    /// The wanted columns as the target holds them; none of a deleted row that is part of the same write.
+    pub(crate) values: Vec<Vec<u8>>,
+}
+
+/// A key to look for, as a row of a tuple list.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    literal: String,
+}
+
+impl Wanted {
+    /// The key that an image of the row has.
+    pub(crate) fn new(plan: &Plan, row: &Row<'_>, image: Image) -> Result<Self, RowError> {
+        let mut literal = String::from("(");
+        for (at, &source) in plan.key.iter().enumerate() {
+            if at > 0 {
+                literal.push_str(", ");
+            }
+            // The key was encoded before: it has values, all of them.
+            let (Some(column), Cell::Value(value)) =
+                (plan.column(source), plan.key_cell(row, image, source)?)
+            else {
+                return Err(RowError::Unchanged);
+            };
+            key_literal::push(&mut literal, &plan.table.columns[source].data_type, &column.data_type, value)?;
+        }
+        literal.push(')');
+        Ok(Self { literal })
+    }
+}
+
+/// Reads the wanted columns of the latest version of each key.
+pub(crate) fn read_back(
+    client: &mut impl Client,
+    plan: &Plan,
+    columns: &[usize],
+    wanted: &[Wanted],
+) -> Result<HashMap<Key, Earlier>, Failure> {
+    let mut found = HashMap::with_capacity(wanted.len());
+    let mut rest = wanted;
+    let mut keys_max = LOOKUP_KEYS_MAX;
+    while !rest.is_empty() {
+        let count = fitting(rest, keys_max);
+        let (chunk, later) = rest.split_at(count);
+        match client.query(&statement(plan, columns, chunk)) {
+            Ok(answer) => {
+                parse(plan, columns, &answer, &mut found)?;
+                rest = later;
+            }
+            // The values are large: fewer of them.
+            Err(error) if error.code == code::TOO_MANY_ROWS_OR_BYTES && count > 1 => keys_max = count / 2,
+            Err(error) => {
+                let doing = format!("reading unchanged values back from {}", plan.target);
+                return Err(of_error(error, &doing).with_table(plan.table.qualified_name()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How many of the keys fit one statement; at least one.
+fn fitting(wanted: &[Wanted], keys_max: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |wanted: &&Wanted| {
+        bytes += wanted.literal.len() + 2;
+        bytes <= LOOKUP_SQL_BYTES_MAX
+    };
+    wanted.iter().take(keys_max).take_while(fits).count().max(1)
+}
+
+/// The latest row of a key is found by its version, not by FINAL: that works for every engine and reads
+/// only the keys' granules.
+fn statement(plan: &Plan, columns: &[usize], wanted: &[Wanted]) -> String {
+    let names = |sources: &[usize]| {
+        let columns = sources.iter().filter_map(|&source| plan.column(source));
+        columns.map(|column| ident(&column.name)).collect::<Vec<_>>().join(", ")
+    };
+    let key = names(&plan.key);
+    let keys = wanted.iter().map(|wanted| wanted.literal.as_str()).collect::<Vec<_>>().join(", ");
+    let version = ident(&plan.own.version);
+    format!(
+        "SELECT {key}, {}, {version}, {} FROM {} WHERE ({key}) IN ({keys}) \
+         ORDER BY {version} DESC LIMIT 1 BY {key} FORMAT RowBinary",
+        names(columns),
+        ident(&plan.own.deleted),
+        ident(&plan.target),
+    )
+}
+
+fn parse(
+    plan: &Plan,
+    columns: &[usize],
+    answer: &[u8],
+    found: &mut HashMap<Key, Earlier>,
+) -> Result<(), Failure> {
+    let types = |sources: &[usize]| -> Vec<_> {
+        sources.iter().filter_map(|&source| plan.column(source)).map(column_type).collect()
+    };
+    let (key_types, value_types) = (types(&plan.key), types(columns));
+    let mut rest = answer;
+    while !rest.is_empty() {
+        let row = parse_row(&key_types, &value_types, rest);
+        let Some((key, earlier, after)) = row else {
+            let message =
+                format!("reading unchanged values back from {}: the answer breaks off", plan.target);
+            return Err(Failure::retry("clickhouse_unreachable", message));
+        };
+        found.insert(key, earlier);
+        rest = after;
+    }
+    Ok(())
+}
+
+fn column_type(column: &PlannedColumn) -> &TargetType {
+    &column.data_type
+}
+
+fn parse_row<'a>(
+    keys: &[&TargetType],
+    values: &[&TargetType],
+    row: &'a [u8],
+) -> Option<(Key, Earlier, &'a [u8])> {
+    let mut rest = row;
+    for data_type in keys {
+        rest = split_value(data_type, rest)?.1;
+    }
+    let key = row[..row.len() - rest.len()].to_vec();
+    let mut found = Vec::with_capacity(values.len());
+    for data_type in values {
+        let (value, after) = split_value(data_type, rest)?;
+        found.push(value.to_vec());
+        rest = after;
+    }
+    let (version, rest) = rest.split_first_chunk::<16>()?;
+    let (&deleted, rest) = rest.split_first()?;
+    let earlier = Earlier { version: u128::from_le_bytes(*version), deleted: deleted != 0, values: found };
+    Some((key, earlier, rest))
+}

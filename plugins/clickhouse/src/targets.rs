@@ -1,0 +1,107 @@
+//! The mirror's targets: which table goes where, and how.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tarn_batch::Table;
+use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
+
+use crate::calendar_range::CalendarRange;
+use crate::client::Client;
+use crate::ddl::Ddl;
+use crate::design::Design;
+use crate::existing::Existing;
+use crate::failure::of_error;
+use crate::plan::Plan;
+
+/// What is known of the targets. The server is asked when a table is first needed.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    pub(crate) config: DestinationConfig,
+    pub(crate) ddl: Ddl,
+    range: Option<CalendarRange>,
+    /// One plan a target: for the version of its table that rows came in last.
+    plans: Vec<Rc<Plan>>,
+    /// The version of each table that was last prepared or evolved, by the source's number.
+    known: HashMap<u32, Table>,
+}
+
+impl Targets {
+    pub(crate) fn new(config: DestinationConfig) -> Self {
+        let ddl = Ddl::new(&config);
+        Self { config, ddl, range: None, plans: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The mapping of a source's table, with its index in the settings.
+    pub(crate) fn mapping(&self, source: &str) -> Option<(usize, &DestinationTable)> {
+        self.config.tables.iter().enumerate().find(|(_, mapping)| mapping.source == source)
+    }
+
+    /// The target of a table as it should be.
+    pub(crate) fn design(&self, table: &Table) -> Result<Design, Failure> {
+        let source = table.qualified_name();
+        let Some((at, mapping)) = self.mapping(&source) else {
+            let message = format!("rows of {source} arrived, which the mirror does not map");
+            return Err(Failure::permanent("table_not_mapped", message).with_table(source));
+        };
+        Design::new(&self.config, mapping, table, &mapping_path(at)).map_err(|problems| {
+            let problem = problems.into_iter().next();
+            let (message, hint) = problem.map(|problem| (problem.message, problem.hint)).unwrap_or_default();
+            Failure::permanent("mapping_invalid", message).with_hint(hint).with_table(source)
+        })
+    }
+
+    /// Which days the server knows.
+    pub(crate) fn range(&mut self, client: &mut impl Client) -> Result<CalendarRange, Failure> {
+        if let Some(range) = self.range {
+            return Ok(range);
+        }
+        let answer = client.query(CalendarRange::PROBE);
+        let answer = answer.map_err(|error| of_error(error, "asking the server for its range of dates"))?;
+        Ok(*self.range.insert(CalendarRange::from_probe(&answer)))
+    }
+
+    /// The table that a design is of, as it is on the server.
+    pub(crate) fn find(&self, client: &mut impl Client, target: &str) -> Result<Option<Existing>, Failure> {
+        Existing::find(client, target).map_err(|error| of_error(error, &format!("looking at table {target}")))
+    }
+
+    /// How rows of a version of a table are written.
+    pub(crate) fn plan(&mut self, client: &mut impl Client, table: &Table) -> Result<Rc<Plan>, Failure> {
+        if let Some(plan) = self.plans.iter().find(|plan| plan.table == *table) {
+            return Ok(Rc::clone(plan));
+        }
+        let design = self.design(table)?;
+        let range = self.range(client)?;
+        let Some(existing) = self.find(client, &design.target)? else {
+            let message = format!("table {} is not there", design.target);
+            return Err(Failure::permanent("target_missing", message)
+                .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
+                .with_table(table.qualified_name()));
+        };
+        let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
+        self.forget(&design.target);
+        self.plans.push(Rc::clone(&plan));
+        Ok(plan)
+    }
+
+    /// The server's table changed: it is looked at again.
+    pub(crate) fn forget(&mut self, target: &str) {
+        self.plans.retain(|plan| plan.target != target);
+    }
+
+    /// The version of a table that came before this one.
+    pub(crate) fn previous(&self, table: &Table) -> Option<&Table> {
+        self.known.get(&table.id)
+    }
+
+    /// The target has the columns of this version now.
+    pub(crate) fn evolved(&mut self, table: Table) {
+        self.known.insert(table.id, table);
+    }
+}
+
+/// A mapping's path in the API.
+pub(crate) fn mapping_path(at: usize) -> String {
+    format!("table_mappings[{at}]")
+}

@@ -1,0 +1,190 @@
+//! Writing batches: rows gather in one block a target, blocks are inserted when they are full and at
+//! the end.
+//!
+//! Within a block the order of rows does not matter: versions decide which one of a key is seen.
+//! Between blocks it does, for a write that is cut off and repeated: a block is inserted only after
+//! everything of its target that came before is in it or in the table.
+
+use std::rc::Rc;
+
+use tarn_batch::{Batch, Op, Row};
+use tarn_sdk::{Ack, Failure, clock};
+
+use crate::block::Block;
+use crate::client::Client;
+use crate::config::{BLOCKS_BYTES_MAX, PENDING_ROWS_MAX};
+use crate::design::Engine;
+use crate::failure::of_error;
+use crate::plan::{Plan, RowError, Stamp};
+use crate::targets::Targets;
+use crate::unchanged;
+
+/// Writes all rows of the batches, in order.
+pub(crate) fn write(
+    targets: &mut Targets,
+    client: &mut impl Client,
+    batches: &[Vec<u8>],
+) -> Result<Ack, Failure> {
+    let batches = batches.iter().map(|bytes| Batch::parse(bytes)).collect::<Result<Vec<_>, _>>()?;
+    let mut call = Call {
+        client,
+        batches: &batches,
+        segments: Vec::new(),
+        places: batches.iter().map(|batch| vec![None; batch.tables().len()]).collect(),
+        stamp: Stamp { synced_at: clock::now() },
+        sent: 0,
+    };
+    let mut rows = 0;
+    for (at, batch) in batches.iter().enumerate() {
+        for (row_at, row) in batch.rows().enumerate() {
+            call.take(targets, &row?, Place { batch: at, row: row_at })?;
+            rows += 1;
+        }
+    }
+    let end = Place { batch: batches.len(), row: 0 };
+    for segment in 0..call.segments.len() {
+        call.finish(segment, end)?;
+    }
+    Ok(Ack { rows, bytes: call.sent, durable: true })
+}
+
+/// Where a row is in the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    batch: usize,
+    row: usize,
+}
+
+/// One call of `write`.
+struct Call<'c, 'b, C> {
+    client: &'c mut C,
+    batches: &'b [Batch<'b>],
+    /// One a target, in the order of appearance.
+    segments: Vec<Segment<'b>>,
+    /// For each table of each batch which segment its rows go to.
+    places: Vec<Vec<Option<usize>>>,
+    stamp: Stamp,
+    sent: u64,
+}
+
+/// The rows of one target since its last insert.
+struct Segment<'b> {
+    plan: Rc<Plan>,
+    /// Its first row may be here.
+    start: Place,
+    block: Block,
+    /// Rows with values that have to be read back, not in the block yet.
+    pending: Vec<Row<'b>>,
+}
+
+impl<'b, C: Client> Call<'_, 'b, C> {
+    fn take(&mut self, targets: &mut Targets, row: &Row<'b>, place: Place) -> Result<(), Failure> {
+        let table = usize::from(row.table_index().0);
+        let at = match self.places[place.batch][table] {
+            Some(at) => at,
+            None => {
+                let plan = targets.plan(self.client, self.batches[place.batch].table(row))?;
+                let at = self.segment(plan, place)?;
+                *self.places[place.batch].get_mut(table).expect("a row's table is one of its batch") =
+                    Some(at);
+                at
+            }
+        };
+        if row.op() == Op::Truncate {
+            return self.truncate(targets, at, place);
+        }
+        let segment = &mut self.segments[at];
+        let start = segment.block.bytes.len();
+        match segment.plan.write(row, self.stamp, &mut segment.block.bytes) {
+            Ok(rows) => segment.block.rows += rows,
+            Err(RowError::Unchanged) => {
+                segment.block.bytes.truncate(start);
+                segment.pending.push(*row);
+            }
+            Err(error) => return Err(segment.plan.row_failure(row, error)),
+        }
+        if segment.block.is_full() || segment.pending.len() >= PENDING_ROWS_MAX {
+            return self.finish(at, place.next());
+        }
+        // Blocks of many tables together: the fullest goes.
+        if start >> 20 != segment.block.bytes.len() >> 20 && self.waiting() > BLOCKS_BYTES_MAX {
+            let fullest = (0..self.segments.len()).max_by_key(|&at| self.segments[at].block.bytes.len());
+            return self.finish(fullest.unwrap_or(at), place.next());
+        }
+        Ok(())
+    }
+
+    /// The segment of a plan's target. Rows of an earlier version of its table are written first.
+    fn segment(&mut self, plan: Rc<Plan>, start: Place) -> Result<usize, Failure> {
+        let Some(at) = self.segments.iter().position(|segment| segment.plan.target == plan.target) else {
+            self.segments.push(Segment { plan, start, block: Block::default(), pending: Vec::new() });
+            return Ok(self.segments.len() - 1);
+        };
+        if !Rc::ptr_eq(&self.segments[at].plan, &plan) {
+            self.finish(at, start)?;
+            self.segments[at].plan = plan;
+        }
+        Ok(at)
+    }
+
+    fn waiting(&self) -> usize {
+        self.segments.iter().map(|segment| segment.block.bytes.len()).sum()
+    }
+
+    /// Inserts what a target's segment has up to a place.
+    fn finish(&mut self, at: usize, end: Place) -> Result<(), Failure> {
+        if !self.segments[at].pending.is_empty() {
+            let rows = self.rows(at, end)?;
+            let segment = &mut self.segments[at];
+            let pending = std::mem::take(&mut segment.pending);
+            let work =
+                unchanged::Work { plan: &segment.plan, rows: &rows, pending: &pending, stamp: self.stamp };
+            self.sent += work.write(self.client, &mut segment.block)?;
+        }
+        let segment = &mut self.segments[at];
+        self.sent += segment.block.insert(self.client, &segment.plan)?;
+        segment.start = end;
+        Ok(())
+    }
+
+    /// The rows of a segment up to a place.
+    fn rows(&self, at: usize, end: Place) -> Result<Vec<Row<'b>>, Failure> {
+        let start = self.segments[at].start;
+        let mut rows = Vec::new();
+        for (batch_at, batch) in self.batches.iter().enumerate().skip(start.batch) {
+            for (row_at, row) in batch.rows().enumerate() {
+                let place = Place { batch: batch_at, row: row_at };
+                if place >= end {
+                    return Ok(rows);
+                }
+                let row = row?;
+                if place >= start && self.places[batch_at][usize::from(row.table_index().0)] == Some(at) {
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Empties a target, after what came before and before what comes after (B115, B116).
+    fn truncate(&mut self, targets: &Targets, at: usize, place: Place) -> Result<(), Failure> {
+        self.finish(at, place)?;
+        let segment = &mut self.segments[at];
+        segment.start = place.next();
+        let plan = Rc::clone(&segment.plan);
+        if plan.engine == Engine::Null {
+            return Ok(());
+        }
+        self.client.query(&targets.ddl.truncate(&plan.target)).map_err(|error| {
+            of_error(error, &format!("emptying table {}", plan.target))
+                .with_table(plan.table.qualified_name())
+        })?;
+        Ok(())
+    }
+}
+
+impl Place {
+    fn next(self) -> Self {
+        Self { row: self.row + 1, ..self }
+    }
+}
