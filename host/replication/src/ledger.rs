@@ -80,7 +80,7 @@ pub trait SnapshotLedger: Send + Sync + 'static {
     fn planned(&self, table: &str, partitions: &[String])
     -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Stores that a partition is done. Durable when it returns; refuses a smaller generation than
-    /// the stored one.
+    /// Stores that a partition is done. Durable when it returns; repeatable; refuses a smaller generation
+    /// than the stored one.
     fn done(&self, done: &PartitionDone) -> impl Future<Output = Result<(), Failure>> + Send;
 }

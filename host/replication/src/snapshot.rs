@@ -26,9 +26,10 @@
 //!   write                   ── 1 ──── 2 ──── 3 ── flush ── done
 //! ```
 //!
-//! Its read of one write's worth overlaps the write before. Passing trouble of the destination is waited
-//! out in place, since the held point is worth more than the time; passing trouble of the source is tried
-//! again at the same point once, then the run ends and the caller holds a new point.
+//! Its read of one write's worth overlaps the write before. Passing trouble of the destination,
+//! and of the ledger when a partition is done, is waited out in place, since the held point is worth more
+//! than the time; passing trouble of the source is tried again at the same point once, then the run ends
+//! and the caller holds a new point.
 
 mod board;
 mod plan;

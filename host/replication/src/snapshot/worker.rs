@@ -179,10 +179,22 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             horizon: self.held.horizon.clone(),
             rows,
         };
-        self.ledger.done(&done).await.map_err(Trouble::Ledger)?;
+        self.store(&done).await?;
         self.run.note_progress();
         self.run.observer.notice(Notice::PartitionEnded(&done));
         self.board.update(|plan| plan.finished(&job.table));
+        Ok(())
+    }
+
+    /// Stores that a partition is done. Repeatable, so passing trouble costs time and not the partition.
+    async fn store(&mut self, done: &PartitionDone) -> Result<(), Trouble> {
+        while let Err(failure) = self.ledger.done(done).await {
+            if !is_passing(&failure) {
+                return Err(Trouble::Ledger(failure));
+            }
+            self.wait_out(failure).await?;
+        }
+        self.own.note_progress();
         Ok(())
     }
 
