@@ -143,8 +143,9 @@ impl Lua {
             raw::luaL_where(self.0, 1);
             raw::lua_pushlstring(self.0, error.as_ptr().cast(), error.len());
             self.concat();
-            raw::lua_error(self.0)
+            raw::lua_error(self.0);
         }
+        unreachable!("lua_error does not return")
     }
 
     /// Joins the two strings at the top.

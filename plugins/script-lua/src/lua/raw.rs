@@ -108,7 +108,8 @@ unsafe extern "C" {
         mode: *const c_char,
     ) -> c_int;
 
-    pub fn lua_error(l: *mut lua_State) -> !;
+    /// Does not return, whatever it says.
+    pub fn lua_error(l: *mut lua_State) -> c_int;
     pub fn lua_next(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_gc(l: *mut lua_State, what: c_int, ...) -> c_int;
 
