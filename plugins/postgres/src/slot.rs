@@ -131,7 +131,7 @@ pub(crate) fn start<P: Peer>(
                 }
                 side.pause(PAUSE_MS)?;
             }
-            Err(error) => return Err(start_failure(error, settings)),
+            Err(error) => return Err(stream_failure(error, settings)),
         }
     }
     Err(in_use(&settings.slot))
@@ -203,17 +203,19 @@ fn terminate<P: Peer>(side: &mut Side<P>, settings: &Settings, reader: i32) -> R
     Ok(())
 }
 
-fn start_failure(error: Error, settings: &Settings) -> Failure {
-    let message = format!("starting replication from slot {:?}: {}", settings.slot, error.message);
+/// What an error of the stream means. Some end it for good: the publication is gone as of the place that
+/// is read, or the slot is gone, or not what it was, or the log it needs was removed.
+pub(crate) fn stream_failure(error: Error, settings: &Settings) -> Failure {
+    let publication = settings.publication.name();
+    let context = format!("replicating from slot {:?}", settings.slot);
+    let is_of_publication = error.message.contains("publication");
     match error.sqlstate.as_str() {
-        "42704" if error.message.contains("publication") => {
-            crate::publication::missing(settings.publication.name())
-        }
-        // The slot is gone, or is not what it was, or the log it needs was removed.
+        "42704" if is_of_publication => crate::publication::missing(publication),
         "42704" | "55000" | "58P01" => {
-            Failure::position_lost("slot_unusable", message).with_hint("resync the mirror")
+            Failure::position_lost("slot_unusable", format!("{context}: {}", error.message))
+                .with_hint("resync the mirror")
         }
-        _ => Failure::from(error).in_context(format!("starting replication from slot {:?}", settings.slot)),
+        _ => Failure::from(error).in_context(context),
     }
 }
 

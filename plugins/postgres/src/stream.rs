@@ -19,6 +19,7 @@ use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
 use crate::position::{Partial, Position};
 use crate::settings::Settings;
 use crate::side::Side;
+use crate::slot;
 use crate::types::Types;
 use relations::Learned;
 pub(crate) use relations::Relations;
@@ -120,7 +121,10 @@ impl<S: Session> Stream<S> {
             let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
             let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
             let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
-            self.inbox = self.session.stream_read(bytes_max, wait_ms)?;
+            self.inbox = self
+                .session
+                .stream_read(bytes_max, wait_ms)
+                .map_err(|error| slot::stream_failure(error, settings))?;
             self.taken = 0;
             if self.inbox.is_empty() {
                 break;

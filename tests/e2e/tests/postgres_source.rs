@@ -1,0 +1,42 @@
+//! The PostgreSQL source: plugin and driver together, natively, against a real server.
+//!
+//! Each file tests promises of one part; all share a server, and each test has tables and a mirror of its
+//! own.
+
+#[path = "postgres_source/fixture.rs"]
+mod fixture;
+
+#[path = "postgres_source/added.rs"]
+mod added;
+#[path = "postgres_source/columns.rs"]
+mod columns;
+#[path = "postgres_source/lifecycle.rs"]
+mod lifecycle;
+#[path = "postgres_source/partitioned.rs"]
+mod partitioned;
+#[path = "postgres_source/resume.rs"]
+mod resume;
+#[path = "postgres_source/rows.rs"]
+mod rows;
+#[path = "postgres_source/snapshot.rs"]
+mod snapshot;
+#[path = "postgres_source/types.rs"]
+mod types;
+#[path = "postgres_source/validation.rs"]
+mod validation;
+
+use std::sync::OnceLock;
+
+use tarn_harness::Postgres;
+
+/// The server that the tests share. The harness ends it with the process.
+fn server() -> &'static Postgres {
+    static SERVER: OnceLock<Postgres> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        Postgres::start_with(&[
+            ("max_replication_slots", "100"),
+            ("max_wal_senders", "100"),
+            ("max_connections", "300"),
+        ])
+    })
+}

@@ -1,0 +1,94 @@
+//! Tables that join and leave a running mirror.
+
+use crate::fixture::{Seen, config, limits, rows, snapshot, source, stream};
+use crate::server;
+
+#[test]
+fn an_added_table_is_complete_whatever_ran_while_it_was_added() {
+    // B157, B167, B175.
+    let server = server();
+    server.query(
+        "CREATE TABLE first_table (id int PRIMARY KEY); CREATE TABLE added_table (id int PRIMARY KEY)",
+    );
+    server.query("INSERT INTO added_table VALUES (1)");
+    let mut stream_source = source(server, config("adding", &["public.first_table"]));
+    let start = stream_source.setup().expect("a slot");
+    let mut open = server.session();
+    open.query("BEGIN; INSERT INTO added_table VALUES (2)");
+    let both = config("adding", &["public.first_table", "public.added_table"]);
+    let mut editor = source(server, config("adding", &["public.first_table"]));
+    let edited = both.clone();
+    let editing = std::thread::spawn(move || {
+        let from = editor.alter(edited).expect("a position");
+        (editor, from)
+    });
+    let member = "SELECT count(*) FROM pg_publication_tables WHERE tablename = 'added_table'";
+    tarn_harness::until("the table is published", || {
+        (server.scalar(member).as_deref() == Some("1")).then_some(())
+    });
+    // Published from now on, but not what the open transaction did before.
+    open.query("INSERT INTO added_table VALUES (3); COMMIT");
+    let (mut editor, from) = editing.join().expect("no panic");
+    server.query("INSERT INTO added_table VALUES (4)");
+    let loaded = snapshot(&mut editor, "public.added_table", &from, 100);
+    let mut ids: Vec<&str> = loaded.iter().map(|row| row.after[0].as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["1", "2", "3", "4"]);
+
+    server.query("INSERT INTO added_table VALUES (5); INSERT INTO first_table VALUES (6)");
+    let mut streaming = source(server, both);
+    streaming.open(&start).expect("the stream");
+    let mut seen: Vec<Seen> = Vec::new();
+    while seen.last().is_none_or(|row| row.table != "public.first_table") {
+        seen.extend(rows(&streaming.read(limits(100)).expect("changes").batch));
+    }
+    // What came before the snapshot has an older version than its rows, what came after a newer one.
+    let version = |id: &str| seen.iter().find(|row| row.after[0] == id).map(|row| row.version);
+    assert!(version("5").expect("it is in the stream") > loaded[0].version);
+    assert!(version("4").is_some_and(|version| version > loaded[0].version));
+    drop(stream_source);
+    streaming.teardown().expect("no failure");
+}
+
+#[test]
+fn the_publication_is_altered_only_where_it_differs() {
+    // B175.
+    let server = server();
+    server.query("CREATE TABLE stays (id int PRIMARY KEY); CREATE TABLE leaves (id int PRIMARY KEY)");
+    let mut source = source(server, config("diffed", &["public.stays", "public.leaves"]));
+    source.setup().expect("a slot");
+    let row = "SELECT string_agg(xmin::text, ',' ORDER BY prrelid) FROM pg_publication_rel
+               WHERE prpubid = (SELECT oid FROM pg_publication WHERE pubname = 'tarn_pub_diffed')";
+    let before = server.scalar(row);
+    source.alter(config("diffed", &["public.stays", "public.leaves"])).expect("a position");
+    assert_eq!(server.scalar(row), before, "nothing was touched");
+    source.alter(config("diffed", &["public.stays"])).expect("a position");
+    let tables =
+        "SELECT string_agg(tablename, ',') FROM pg_publication_tables WHERE pubname = 'tarn_pub_diffed'";
+    assert_eq!(server.scalar(tables).as_deref(), Some("stays"));
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn unchanged_values_of_a_loading_table_are_fetched_by_key() {
+    // B077 as far as the source decides.
+    let server = server();
+    server.query("CREATE TYPE load_kind AS ENUM ('x', 'it''s')");
+    server.query("CREATE TABLE loading_table (k load_kind, id int, t text, big text, PRIMARY KEY (k, id))");
+    server.query("ALTER TABLE loading_table ALTER big SET STORAGE EXTERNAL");
+    let mut config = config("loading", &["public.loading_table"]);
+    config.loading = vec!["public.loading_table".to_owned()];
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    server.query("INSERT INTO loading_table VALUES ('it''s', 1, 'a', repeat('x', 9000)), ('x', 2, 'a', repeat('y', 9000))");
+    server.query(
+        "UPDATE loading_table SET t = 'b' WHERE id = 1; UPDATE loading_table SET t = 'b' WHERE id = 2",
+    );
+    server.query("DELETE FROM loading_table WHERE id = 2");
+    source.open(&start).expect("the stream");
+    let (seen, _) = stream(&mut source, 5, 100).expect("rows");
+    assert_eq!(seen[2].after[3], "x".repeat(9000));
+    // The row is gone: its delete follows.
+    assert_eq!(seen[3].after[3], "<unchanged>");
+    source.teardown().expect("no failure");
+}

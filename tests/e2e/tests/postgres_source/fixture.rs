@@ -1,0 +1,217 @@
+//! The plugin over the driver, natively, against a real server.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tarn_batch::text::write_text;
+use tarn_batch::{Batch, Cell, Op, Table, Type, Version};
+use tarn_harness::Postgres;
+use tarn_model::{PostgresConfig, Secret};
+use tarn_plugin_postgres::{Peer, PostgresSource, Session};
+use tarn_postgres::{Client, Connection};
+use tarn_sdk::postgres::{Error, Row};
+use tarn_sdk::{Failure, Limits, SourceConfig, SourceTable};
+use tokio::runtime::Runtime;
+
+/// Nothing waits this long unless something is wrong.
+pub const PATIENCE_MS: u32 = 20_000;
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().expect("a runtime"))
+}
+
+/// Opens the plugin's sessions through the driver.
+#[derive(Clone, Debug)]
+pub struct DriverPeer(Client);
+
+/// A session of the driver, called as a plugin calls it.
+#[derive(Debug)]
+pub struct DriverSession(Option<Connection>);
+
+impl DriverPeer {
+    pub fn new(server: &Postgres) -> Self {
+        Self::of_role(server, server.user(), server.password())
+    }
+
+    pub fn of_role(server: &Postgres, user: &str, password: &str) -> Self {
+        Self(Client::new(PostgresConfig {
+            host: server.host().to_owned(),
+            port: server.port(),
+            user: user.to_owned(),
+            password: Secret::new(password),
+            database: server.database().to_owned(),
+            ..PostgresConfig::default()
+        }))
+    }
+}
+
+impl Peer for DriverPeer {
+    type Session = DriverSession;
+
+    fn open(&self) -> Result<DriverSession, Error> {
+        runtime()
+            .block_on(self.0.open())
+            .map(|connection| DriverSession(Some(connection)))
+            .map_err(|e| told(&e))
+    }
+
+    fn open_replication(&self) -> Result<DriverSession, Error> {
+        let opened = runtime().block_on(self.0.open_replication());
+        opened.map(|connection| DriverSession(Some(connection))).map_err(|error| told(&error))
+    }
+}
+
+impl DriverSession {
+    fn connection(&mut self) -> &mut Connection {
+        self.0.as_mut().expect("it is closed only when it is dropped")
+    }
+}
+
+impl Session for DriverSession {
+    fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        runtime().block_on(self.connection().query(sql)).map_err(|error| told(&error))
+    }
+
+    fn copy_out(&mut self, sql: &str) -> Result<(), Error> {
+        runtime().block_on(self.connection().copy_out(sql)).map_err(|error| told(&error))
+    }
+
+    fn copy_read(&mut self, bytes_max: u32) -> Result<Vec<u8>, Error> {
+        runtime().block_on(self.connection().copy_read(bytes_max as usize)).map_err(|error| told(&error))
+    }
+
+    fn stream(&mut self, command: &str) -> Result<(), Error> {
+        runtime().block_on(self.connection().stream(command)).map_err(|error| told(&error))
+    }
+
+    fn stream_read(&mut self, bytes_max: u32, wait_ms: u32) -> Result<Vec<u8>, Error> {
+        let wait = Duration::from_millis(wait_ms.into());
+        let read = runtime().block_on(self.connection().stream_read(bytes_max as usize, wait));
+        read.map_err(|error| told(&error))
+    }
+
+    fn stream_confirm(&mut self, written: u64, flushed: u64, applied: u64) -> Result<(), Error> {
+        let confirmed = runtime().block_on(self.connection().stream_confirm(written, flushed, applied));
+        confirmed.map_err(|error| told(&error))
+    }
+}
+
+impl Drop for DriverSession {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            runtime().block_on(connection.close());
+        }
+    }
+}
+
+fn told(error: &tarn_postgres::Error) -> Error {
+    Error { sqlstate: error.sqlstate().to_owned(), message: error.chain(), detail: error.detail() }
+}
+
+pub type Source = PostgresSource<DriverPeer>;
+
+/// Settings of a mirror of its own publication.
+pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
+    SourceConfig {
+        mirror: mirror.to_owned(),
+        slot: format!("tarn_slot_{mirror}"),
+        publication: format!("tarn_pub_{mirror}"),
+        publication_managed: true,
+        tables: tables
+            .iter()
+            .map(|table| SourceTable { source: (*table).to_owned(), exclude: Vec::new() })
+            .collect(),
+        loading: Vec::new(),
+    }
+}
+
+pub fn source(server: &Postgres, config: SourceConfig) -> Source {
+    PostgresSource::new(DriverPeer::new(server), config)
+}
+
+/// A row of a batch, its values as the server's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub op: Op,
+    pub table: String,
+    pub version: Version,
+    pub after: Vec<String>,
+    pub before: Vec<String>,
+}
+
+/// The rows of a batch; none of empty bytes. `NULL` and `<unchanged>` stand for what they say.
+pub fn rows(bytes: &[u8]) -> Vec<Seen> {
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    let batch = Batch::parse(bytes).expect("a batch");
+    let seen = batch.rows().map(|row| {
+        let row = row.expect("a row");
+        let table = batch.table(&row);
+        let header = row.header();
+        let after = if header.op == Op::Delete { Vec::new() } else { texts(table, row.after()) };
+        let before = row.before().map_or_else(Vec::new, |(_, cells)| texts(table, cells));
+        Seen { op: header.op, table: table.qualified_name(), version: header.version, after, before }
+    });
+    seen.collect()
+}
+
+fn texts<'a>(
+    table: &Table,
+    cells: impl Iterator<Item = Result<Cell<'a>, tarn_batch::DecodeError>>,
+) -> Vec<String> {
+    let texts = cells.zip(&table.columns).map(|(cell, column)| match cell.expect("a cell") {
+        Cell::Null => "NULL".to_owned(),
+        Cell::Unchanged => "<unchanged>".to_owned(),
+        Cell::Value(value) => text(&column.data_type, value),
+    });
+    texts.collect()
+}
+
+fn text(data_type: &Type, value: &[u8]) -> String {
+    let mut text = String::new();
+    write_text(data_type, value, &mut text).expect("a value in the form of its type");
+    text
+}
+
+pub fn limits(rows_max: u32) -> Limits {
+    Limits { rows_max, bytes_max: 1 << 20, wait_ms: PATIENCE_MS }
+}
+
+/// Everything a stream delivers until `count` rows came, and the position after each read.
+pub fn stream(
+    source: &mut Source,
+    count: usize,
+    rows_max: u32,
+) -> Result<(Vec<Seen>, Vec<Vec<u8>>), Failure> {
+    let mut seen = Vec::new();
+    let mut positions = Vec::new();
+    while seen.len() < count {
+        let changes = source.read(limits(rows_max))?;
+        assert!(changes.rows > 0, "only {} of {count} rows came", seen.len());
+        seen.extend(rows(&changes.batch));
+        positions.push(changes.position);
+    }
+    Ok((seen, positions))
+}
+
+/// The rows of a table's snapshot, read partition by partition at a point of its own.
+pub fn snapshot(source: &mut Source, table: &str, start: &[u8], rows_per_partition: u64) -> Vec<Seen> {
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot(table, rows_per_partition, 1).expect("partitions");
+    partitions.iter().flat_map(|partition| read(source, &held.token, partition, start, 0)).collect()
+}
+
+/// The rows of a partition.
+pub fn read(source: &mut Source, token: &str, partition: &str, start: &[u8], generation: u32) -> Vec<Seen> {
+    source.open_snapshot(token, partition, start, generation).expect("the partition opens");
+    let mut seen = Vec::new();
+    loop {
+        let batch = source.read_snapshot(limits(1000)).expect("rows");
+        if batch.is_empty() {
+            return seen;
+        }
+        seen.extend(rows(&batch));
+    }
+}

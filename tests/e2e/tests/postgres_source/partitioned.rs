@@ -1,0 +1,128 @@
+//! Partitioned tables, and publications of somebody else.
+
+use tarn_batch::Op;
+use tarn_sdk::SourceConfig;
+
+use crate::fixture::{config, snapshot, source, stream};
+use crate::server;
+
+fn make(name: &str) {
+    server().query(&format!(
+        "CREATE TABLE {name} (id int, v int, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+         CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES FROM (0) TO (500);
+         CREATE TABLE {name}_2 (v int, dropped int, id int NOT NULL);
+         ALTER TABLE {name}_2 DROP dropped;
+         ALTER TABLE {name} ATTACH PARTITION {name}_2 FOR VALUES FROM (500) TO (1000);
+         INSERT INTO {name} SELECT i, i * 10 FROM generate_series(1, 900, 100) i"
+    ));
+}
+
+fn given(mirror: &str, table: &str, publication: &str) -> SourceConfig {
+    SourceConfig {
+        publication: publication.to_owned(),
+        publication_managed: false,
+        ..config(mirror, &[table])
+    }
+}
+
+#[test]
+fn a_partitioned_table_is_loaded_by_its_leaves_and_streamed_under_its_own_name() {
+    // B119, B121, B122, B124: with the mirror's own publication and with both settings of another's.
+    for (mirror, via_root) in
+        [("parts_own", None), ("parts_root", Some("true")), ("parts_leaf", Some("false"))]
+    {
+        make(mirror);
+        let table = format!("public.{mirror}");
+        let config = match via_root {
+            None => config(mirror, &[&table]),
+            Some(via_root) => {
+                let with = format!("WITH (publish_via_partition_root = {via_root})");
+                server().query(&format!("CREATE PUBLICATION {mirror} FOR TABLE {mirror} {with}"));
+                given(mirror, &table, mirror)
+            }
+        };
+        let mut source = source(server(), config);
+        assert_eq!(source.validate().expect("an answer"), [], "{mirror}");
+        let start = source.setup().expect("a slot");
+        let mut loaded = snapshot(&mut source, &table, &start, 1000);
+        loaded.sort_by_key(|row| row.after[0].parse::<i32>().expect("a number"));
+        let found: Vec<_> = loaded.iter().map(|row| (row.table.as_str(), row.after.join(","))).collect();
+        let expected: Vec<_> =
+            (1..900).step_by(100).map(|i| (table.as_str(), format!("{i},{}", i * 10))).collect();
+        assert_eq!(found, expected, "{mirror}");
+
+        source.open(&start).expect("the stream");
+        server().query(&format!(
+            "CREATE TABLE {mirror}_3 PARTITION OF {mirror} FOR VALUES FROM (1000) TO (2000)"
+        ));
+        server().query(&format!("INSERT INTO {mirror} VALUES (2, 20), (502, 5020), (1002, 10020)"));
+        server().query(&format!("UPDATE {mirror} SET id = 503 WHERE id = 2"));
+        let (seen, _) = stream(&mut source, 5, 1000).expect("rows");
+        assert!(seen.iter().all(|row| row.table == table), "{mirror}");
+        let ops: Vec<Op> = seen.iter().map(|row| row.op).collect();
+        assert_eq!(ops, [Op::Insert, Op::Insert, Op::Insert, Op::Delete, Op::Insert], "{mirror}");
+        // The second leaf has its columns in another order: by name they are the same.
+        let second = seen[1].after.clone();
+        let expected = if via_root == Some("false") { ["5020", "502"] } else { ["502", "5020"] };
+        assert_eq!(second, expected, "{mirror}");
+        source.teardown().expect("no failure");
+        let left =
+            server().scalar(&format!("SELECT count(*) FROM pg_publication WHERE pubname = '{mirror}'"));
+        assert_eq!(
+            left.as_deref(),
+            Some(if via_root.is_none() { "0" } else { "1" }),
+            "only its own is dropped"
+        );
+    }
+}
+
+#[test]
+fn a_truncate_of_a_table_comes_and_one_of_a_partition_is_never_taken_for_it() {
+    make("parts_emptied");
+    server().query("CREATE PUBLICATION parts_emptied FOR TABLE parts_emptied");
+    let mut source = source(server(), given("parts_emptied", "public.parts_emptied", "parts_emptied"));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server().query("TRUNCATE parts_emptied_1");
+    let failure = stream(&mut source, 1, 10).expect_err("only a part was emptied");
+    assert_eq!(failure.code, "partition_truncated");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn row_filters_and_column_lists_hold_for_both_ways() {
+    // B170.
+    let server = server();
+    server.query("CREATE TABLE filtered (id int PRIMARY KEY, t text, hidden text)");
+    server.query("INSERT INTO filtered SELECT i, 't' || i, 'h' FROM generate_series(1, 20) i");
+    server.query("CREATE PUBLICATION filtered FOR TABLE filtered (id, t) WHERE (id > 15)");
+    let mut source = source(server, given("filtered", "public.filtered", "filtered"));
+    assert_eq!(source.validate().expect("an answer"), []);
+    let names: Vec<String> =
+        source.schema().expect("the schema")[0].columns.iter().map(|column| column.name.clone()).collect();
+    assert_eq!(names, ["id", "t"]);
+    let start = source.setup().expect("a slot");
+    let loaded: Vec<_> = snapshot(&mut source, "public.filtered", &start, 100);
+    assert_eq!(loaded.len(), 5);
+    assert_eq!(loaded[0].after, ["16", "t16"]);
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO filtered VALUES (0, 'no', 'h'), (21, 'yes', 'h')");
+    let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["21", "yes"]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_publication_that_is_gone_is_named() {
+    let server = server();
+    server.query(
+        "CREATE TABLE unpublished (id int PRIMARY KEY); CREATE PUBLICATION unpublished FOR TABLE unpublished",
+    );
+    let mut source = source(server, given("unpublished", "public.unpublished", "unpublished"));
+    let start = source.setup().expect("a slot");
+    server.query("DROP PUBLICATION unpublished; INSERT INTO unpublished VALUES (1)");
+    let failure =
+        source.open(&start).and_then(|()| stream(&mut source, 1, 10).map(|_| ())).expect_err("gone");
+    assert_eq!(failure.code, "publication_missing", "{failure}");
+    source.teardown().expect("no failure");
+}

@@ -1,0 +1,114 @@
+//! What would keep a mirror from running, told before it runs.
+
+use tarn_harness::Postgres;
+use tarn_plugin_postgres::PostgresSource;
+use tarn_sdk::{Problem, SourceConfig, SourceTable};
+
+use crate::fixture::{DriverPeer, config, source};
+use crate::server;
+
+fn told<'a>(problems: &'a [Problem], path: &str, message: &str) -> &'a Problem {
+    let found = problems.iter().find(|problem| problem.path == path && problem.message.contains(message));
+    found.unwrap_or_else(|| panic!("{path}: {message:?} is not in {problems:#?}"))
+}
+
+#[test]
+fn everything_is_told_at_once_with_its_place_and_a_remedy() {
+    let server = server();
+    server.query(
+        "CREATE TABLE fine (id int PRIMARY KEY, t text); CREATE TABLE no_key (id int);
+         CREATE TABLE no_identity (id int PRIMARY KEY); ALTER TABLE no_identity REPLICA IDENTITY NOTHING;
+         CREATE UNLOGGED TABLE not_logged (id int PRIMARY KEY); CREATE VIEW a_view AS SELECT * FROM fine;
+         CREATE TABLE full_no_key (id int); ALTER TABLE full_no_key REPLICA IDENTITY FULL;
+         CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE)",
+    );
+    let tables =
+        ["fine", "no_key", "no_identity", "not_logged", "a_view", "full_no_key", "deferred", "absent"];
+    let names: Vec<String> = tables.iter().map(|table| format!("public.{table}")).collect();
+    let mut config = config("bad", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    config.tables[0].exclude = vec!["id".to_owned(), "nothing".to_owned()];
+    config.tables.push(SourceTable { source: "no_schema".to_owned(), exclude: Vec::new() });
+    (config.publication, config.publication_managed) = ("nowhere".to_owned(), false);
+    let problems = source(server, config).validate().expect("an answer");
+    let table = |index: usize| format!("table_mappings[{index}].source_table_identifier");
+    told(&problems, "table_mappings[0].exclude", "identifies its rows");
+    told(&problems, "table_mappings[0].exclude", "no column \"nothing\"");
+    assert!(told(&problems, &table(1), "no primary key").hint.contains("ADD PRIMARY KEY"));
+    assert!(told(&problems, &table(2), "replica identity nothing").hint.contains("REPLICA IDENTITY DEFAULT"));
+    told(&problems, &table(3), "unlogged");
+    told(&problems, &table(4), "a view");
+    told(&problems, &table(5), "no primary key");
+    told(&problems, &table(6), "no primary key");
+    told(&problems, &table(7), "does not exist");
+    told(&problems, &table(8), "\"no_schema\"");
+    told(&problems, "publication_name", "\"nowhere\" does not exist");
+    told(&problems, &table(0), "does not hold table public.fine");
+    assert!(problems.iter().all(|problem| !problem.message.is_empty()));
+}
+
+#[test]
+fn a_role_without_rights_is_told_each_of_them() {
+    // B173.
+    let server = server();
+    server.query(
+        "CREATE ROLE poor LOGIN PASSWORD 'poor'; CREATE SCHEMA locked; CREATE TABLE locked.t (id int PRIMARY KEY);
+         CREATE TABLE poor_columns (id int PRIMARY KEY, a int, b int); GRANT SELECT (id, a) ON poor_columns TO poor;
+         CREATE TABLE policed (id int PRIMARY KEY); GRANT SELECT ON policed TO poor;
+         ALTER TABLE policed ENABLE ROW LEVEL SECURITY;
+         CREATE TABLE poor_root (id int PRIMARY KEY) PARTITION BY RANGE (id); GRANT SELECT ON poor_root TO poor;
+         CREATE TABLE poor_leaf PARTITION OF poor_root FOR VALUES FROM (0) TO (10)",
+    );
+    let mut config =
+        config("poor", &["locked.t", "public.poor_columns", "public.policed", "public.poor_root"]);
+    config.tables[1].exclude = vec!["b".to_owned()];
+    let peer = DriverPeer::of_role(server, "poor", "poor");
+    let problems = PostgresSource::new(peer, config).validate().expect("an answer");
+    let table = |index: usize| format!("table_mappings[{index}].source_table_identifier");
+    assert!(
+        told(&problems, "source_name", "replication connection")
+            .hint
+            .contains("ALTER ROLE \"poor\" REPLICATION")
+    );
+    told(&problems, "publication_name", "may not make a publication");
+    told(&problems, &table(0), "may not use schema");
+    told(&problems, &table(0), "may not read id");
+    told(&problems, &table(1), "does not own");
+    assert!(
+        !problems.iter().any(|problem| problem.path == table(1) && problem.message.contains("may not read"))
+    );
+    told(&problems, &table(2), "row-level security");
+    told(&problems, &table(3), "partitions public.poor_leaf");
+}
+
+#[test]
+fn a_slot_that_exists_is_told_unless_it_is_a_leftover_of_the_mirrors_own() {
+    let server = server();
+    server.query("CREATE TABLE slotted (id int PRIMARY KEY)");
+    server.query("SELECT pg_create_logical_replication_slot('somebodys', 'pgoutput')");
+    let named = |slot: &str| SourceConfig { slot: slot.to_owned(), ..config("slotted", &["public.slotted"]) };
+    let problems = source(server, named("somebodys")).validate().expect("an answer");
+    told(&problems, "replication_slot_name", "exists already");
+    server.query("SELECT pg_create_logical_replication_slot('tarn_slot_slotted', 'pgoutput')");
+    assert_eq!(source(server, named("tarn_slot_slotted")).validate().expect("an answer"), []);
+    server
+        .query("SELECT pg_drop_replication_slot('somebodys'), pg_drop_replication_slot('tarn_slot_slotted')");
+}
+
+#[test]
+fn a_server_that_is_not_set_up_is_told_what_to_set() {
+    let server = Postgres::start_with(&[
+        ("wal_level", "replica"),
+        ("max_replication_slots", "1"),
+        ("max_wal_senders", "1"),
+    ]);
+    server.query("CREATE TABLE t (id int PRIMARY KEY); SELECT pg_create_physical_replication_slot('only')");
+    server.query("CREATE PUBLICATION inserts FOR TABLE t WITH (publish = 'insert')");
+    let mut config = config("unprepared", &["public.t"]);
+    (config.publication, config.publication_managed) = ("inserts".to_owned(), false);
+    let problems = source(&server, config).validate().expect("an answer");
+    assert!(
+        told(&problems, "source_name", "wal_level is replica").hint.contains("ALTER SYSTEM SET wal_level")
+    );
+    told(&problems, "replication_slot_name", "all replication slots");
+    told(&problems, "publication_name", "does not publish update, delete, truncate");
+}
