@@ -3,7 +3,7 @@
 use tarn_sdk::Failure;
 
 use crate::client::Client;
-use crate::config::{BLOCK_BYTES_KEPT, BLOCK_BYTES_MAX, BLOCK_ROWS_MAX};
+use crate::config::{BLOCK_BYTES_MAX, BLOCK_BYTES_SLACK, BLOCK_ROWS_MAX};
 use crate::failure::of_error;
 use crate::plan::Plan;
 
@@ -15,6 +15,12 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// A block for rows that take about so many bytes: a guest's memory never shrinks, so a block that
+    /// grew by doubling would cost twice.
+    pub(crate) fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes.min(BLOCK_BYTES_MAX) + BLOCK_BYTES_SLACK), rows: 0 }
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= BLOCK_BYTES_MAX || self.rows >= BLOCK_ROWS_MAX
     }
@@ -29,9 +35,7 @@ impl Block {
                 .with_table(plan.table.qualified_name())
         })?;
         let sent = self.bytes.len() as u64;
-        self.bytes.clear();
-        self.bytes.shrink_to(BLOCK_BYTES_KEPT);
-        self.rows = 0;
+        *self = Self::default();
         Ok(sent)
     }
 }

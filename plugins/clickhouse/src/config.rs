@@ -10,8 +10,8 @@ pub(crate) const BLOCK_ROWS_MAX: u32 = 1_000_000;
 /// Bytes that wait in blocks of all tables together; a mirror of hundreds of tables stays bounded.
 pub(crate) const BLOCKS_BYTES_MAX: usize = 48 << 20;
 
-/// Bytes of a block that are kept for the next write rather than given back.
-pub(crate) const BLOCK_BYTES_KEPT: usize = 1 << 20;
+/// Room that a block has beyond its limit, for the row that fills it.
+pub(crate) const BLOCK_BYTES_SLACK: usize = 64 << 10;
 
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;

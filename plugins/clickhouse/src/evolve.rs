@@ -42,6 +42,13 @@ pub(crate) fn evolve(
         let statements = match targets.find(client, &design.target)? {
             None => vec![targets.ddl.create(&design)],
             Some(existing) => {
+                // A table of someone else's is not touched.
+                if let Some((difference, hint)) = existing.own_differences(&design).into_iter().next() {
+                    let message = format!("table {} is there, and {difference}", design.target);
+                    return Err(Failure::permanent("target_incompatible", message)
+                        .with_hint(hint)
+                        .with_table(table.qualified_name()));
+                }
                 let previous =
                     targets.previous(&table).and_then(|table| Some((table, targets.design(table).ok()?)));
                 let previous = previous.as_ref().map(|(table, design)| Named { table, design });
@@ -81,7 +88,8 @@ impl Named<'_> {
     }
 
     fn by_attribute(&self, attribute: i32) -> Option<&DesignColumn> {
-        self.design.columns.iter().find(|column| self.source(column).attribute == attribute)
+        // 0 is no number of a column.
+        self.design.columns.iter().find(|column| attribute != 0 && self.source(column).attribute == attribute)
     }
 
     fn by_name(&self, name: &str) -> Option<&DesignColumn> {
@@ -185,13 +193,7 @@ fn retyped(
         let message = format!("is {found} and would have to be {}", column.data_type);
         return Err(wanted.refused(&column.name, &message));
     }
-    let null_is_missing = column.data_type.is_nullable() && !found.is_nullable() && found.can_be_nullable();
-    if source.key > 0 && (null_is_missing || !type_is_wide) {
-        if type_is_wide {
-            // B109: a sorting key cannot be Nullable; a NULL, should one come, is a failure of its row.
-            log::warn(&format!("table {}: key column {} may be NULL now", wanted.design.target, column.name));
-            return Ok(None);
-        }
+    if source.key > 0 && !type_is_wide {
         return Err(
             wanted.refused(&column.name, "is part of the sorting key, whose type ClickHouse does not change")
         );

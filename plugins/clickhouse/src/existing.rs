@@ -83,6 +83,16 @@ impl Existing {
         range: CalendarRange,
     ) -> Vec<(String, String)> {
         let mut differences = self.engine_differences(design);
+        differences.extend(self.own_differences(design));
+        for column in &design.columns {
+            differences.extend(self.column_difference(column, table, range));
+        }
+        differences
+    }
+
+    /// What keeps it from being any mirror's target.
+    pub(crate) fn own_differences(&self, design: &Design) -> Vec<(String, String)> {
+        let mut differences = Vec::new();
         let own = design.own.types();
         for (name, wanted) in &own {
             let name = *name;
@@ -101,9 +111,6 @@ impl Existing {
                     format!("make it {wanted}, or name another destination table"),
                 )),
             }
-        }
-        for column in &design.columns {
-            differences.extend(self.column_difference(column, table, range));
         }
         differences
     }

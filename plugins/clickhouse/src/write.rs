@@ -25,10 +25,12 @@ pub(crate) fn write(
     client: &mut impl Client,
     batches: &[Vec<u8>],
 ) -> Result<Ack, Failure> {
+    let bytes = batches.iter().map(Vec::len).sum();
     let batches = batches.iter().map(|bytes| Batch::parse(bytes)).collect::<Result<Vec<_>, _>>()?;
     let mut call = Call {
         client,
         batches: &batches,
+        bytes,
         segments: Vec::new(),
         places: batches.iter().map(|batch| vec![None; batch.tables().len()]).collect(),
         stamp: Stamp { synced_at: clock::now() },
@@ -59,6 +61,8 @@ struct Place {
 struct Call<'c, 'b, C> {
     client: &'c mut C,
     batches: &'b [Batch<'b>],
+    /// Their size, which rows of one table hardly exceed in RowBinary.
+    bytes: usize,
     /// One a target, in the order of appearance.
     segments: Vec<Segment<'b>>,
     /// For each table of each batch which segment its rows go to.
@@ -117,7 +121,10 @@ impl<'b, C: Client> Call<'_, 'b, C> {
     /// The segment of a plan's target. Rows of an earlier version of its table are written first.
     fn segment(&mut self, plan: Rc<Plan>, start: Place) -> Result<usize, Failure> {
         let Some(at) = self.segments.iter().position(|segment| segment.plan.target == plan.target) else {
-            self.segments.push(Segment { plan, start, block: Block::default(), pending: Vec::new() });
+            // Most writes are of one table, or of one much more than of others.
+            let block =
+                if self.segments.is_empty() { Block::with_room(self.bytes) } else { Block::default() };
+            self.segments.push(Segment { plan, start, block, pending: Vec::new() });
             return Ok(self.segments.len() - 1);
         };
         if !Rc::ptr_eq(&self.segments[at].plan, &plan) {

@@ -42,10 +42,9 @@ pub(super) fn label(pair: &Pair, value: &[u8], out: &mut Vec<u8>) -> Result<(), 
 
 /// ClickHouse keeps a UUID as two 64-bit numbers, the upper one first.
 pub(super) fn uuid(_: &Pair, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-    let mut bytes = read_uuid(value)?;
-    let (upper, lower) = bytes.split_at_mut(8);
-    upper.reverse();
-    lower.reverse();
-    out.extend_from_slice(&bytes);
+    let number = u128::from_be_bytes(read_uuid(value)?);
+    let (upper, lower) = ((number >> 64) as u64, number as u64);
+    out.extend_from_slice(&upper.to_le_bytes());
+    out.extend_from_slice(&lower.to_le_bytes());
     Ok(())
 }

@@ -132,8 +132,7 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_key_that_may_be_null_now_is_no_reason_to_stop() {
-    // B109.
+fn a_column_that_is_not_null_any_more_keeps_its_nulls() {
     let mut scene = prepared();
     let mut new = base();
     new.version = 2;
@@ -154,6 +153,15 @@ fn excluded_columns_stay_out_of_every_version() {
     assert_eq!(types(&scene), ["id Int64", "n Int32", "d Nullable(String)"]);
     scene.write(&Rows::new(&new, 1).insert(&[int(1), int4(1), text("secret"), text("x")]).batch());
     assert_eq!(scene.rows("SELECT d FROM t"), ["x"]);
+}
+
+#[test]
+fn a_table_of_someone_elses_is_not_touched() {
+    let mut scene = Scene::new();
+    scene.query("CREATE TABLE t (id Int64) ENGINE = MergeTree ORDER BY id");
+    let failure = scene.connector.evolve(vec![base()]).expect_err("it is no target");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "target_incompatible"));
+    assert_eq!(types(&scene), ["id Int64"]);
 }
 
 #[test]

@@ -196,3 +196,25 @@ fn keys_of_every_type_are_found_again() {
         assert_eq!(scene.rows("SELECT n, big FROM t FINAL"), ["2|kept"], "{data_type:?}");
     }
 }
+
+#[test]
+fn a_composite_key_is_found_again_whatever_its_parts_hold() {
+    // B205: parts that would be one text when joined.
+    let mut table =
+        table("t", &[("a", Type::Text, false), ("b", Type::Text, false), ("big", Type::Text, true)]);
+    table.columns[1].key = 2;
+    let mut scene = Scene::new();
+    scene.prepare(&table);
+    let keys = [("a,b", "c"), ("a", "b,c"), ("", "a,b,c"), ("(", "')")];
+    let mut rows = Rows::new(&table, 1);
+    for (a, b) in keys {
+        rows.insert(&[text(a), text(b), text(&format!("{a}+{b}"))]);
+    }
+    scene.write(&rows.batch());
+    let mut rows = Rows::new(&table, 100);
+    for (a, b) in keys {
+        rows.update(&[text(a), text(b), V::Unchanged]);
+    }
+    scene.write(&rows.batch());
+    assert_eq!(scene.rows("SELECT count() FROM t FINAL WHERE big = concat(a, '+', b)"), ["4"]);
+}
