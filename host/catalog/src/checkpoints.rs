@@ -68,9 +68,10 @@ impl Catalog {
     /// [`CatalogError`].
     pub async fn forget_progress(&self, mirror: i64) -> Result<(), CatalogError> {
         let mut transaction = self.database().begin().await?;
-        for statement in
-            ["DELETE FROM checkpoints WHERE mirror_id = $1", "DELETE FROM snapshot_tables WHERE mirror_id = $1"]
-        {
+        for statement in [
+            "DELETE FROM checkpoints WHERE mirror_id = $1",
+            "DELETE FROM snapshot_tables WHERE mirror_id = $1",
+        ] {
             sqlx::query(statement)
                 .bind(mirror)
                 .execute(&mut *transaction)

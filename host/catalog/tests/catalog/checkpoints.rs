@@ -56,3 +56,22 @@ on_both! {
         assert_eq!((resume.position, resume.sequence, resume.batch), (position(2), 100, 1));
     }
 }
+
+on_both! {
+    async fn a_resync_forgets_progress_and_counts_batches_on(fixture: Fixture) {
+        let id = fixture.mirror("m").await;
+        let catalog = &fixture.catalog;
+        catalog.begin_stream(id, &position(1)).await.expect("stored");
+        catalog.begin_load(id, &[("public.users".into(), "users".into())]).await.expect("stored");
+        catalog.checkpoints(id).save(&checkpoint(2, 50, &[1])).await.expect("stored");
+        catalog.move_load_start(id, &position(7)).await.expect("stored");
+        assert_eq!(catalog.stream_start(id).await.expect("read"), Some(position(7)));
+        assert_eq!(catalog.resume(id).await.expect("read").expect("there").position, position(2));
+        catalog.forget_progress(id).await.expect("forgotten");
+        assert_eq!(catalog.resume(id).await.expect("read"), None);
+        assert!(catalog.loads(id).await.expect("read").is_empty());
+        catalog.begin_stream(id, &position(8)).await.expect("stored");
+        let resume = catalog.resume(id).await.expect("read");
+        assert_eq!(resume, Some(Resume { position: position(8), sequence: 0, batch: 1 }));
+    }
+}

@@ -29,7 +29,7 @@ impl Fixture {
         Self::open(Some(Secret::new(format!(
             "postgres://{}:{}@{}:{}/{database}",
             server.user(),
-            server.password(),
+            percent_encoded(server.password()),
             server.host(),
             server.port()
         ))))
@@ -68,6 +68,10 @@ impl Fixture {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
 /// Runs a test on both databases.

@@ -19,6 +19,7 @@ on_both! {
         ledger.planned("public.a", &["p0".into(), "p1".into()]).await.expect("stored");
         ledger.planned("public.b", &[]).await.expect("an empty table has no partition");
         ledger.done(&done(1, 1, 500)).await.expect("stored");
+        drop(ledger);
 
         let fixture = fixture.reopened().await;
         fixture.catalog.begin_load(id, &tables).await.expect("repeated after a restart");

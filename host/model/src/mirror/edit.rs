@@ -64,6 +64,21 @@ pub struct PendingEdit {
     pub skip_snapshot: bool,
 }
 
+impl PendingEdit {
+    /// What is to do when an edit comes before this one was carried out.
+    #[must_use]
+    pub fn then(mut self, edit: &MirrorEdit) -> Self {
+        let goes = |table: &TableMapping| edit.removed_tables.iter().any(|gone| gone.source == table.source);
+        self.skip_snapshot =
+            edit.skip_initial_snapshot_for_table_additions && (self.added.is_empty() || self.skip_snapshot);
+        self.added.retain(|table| !goes(table));
+        self.added.extend(edit.additional_tables.iter().cloned());
+        self.removed.retain(|table| !edit.additional_tables.iter().any(|new| new.source == table.source));
+        self.removed.extend(edit.removed_tables.iter().cloned());
+        self
+    }
+}
+
 /// How a mirror is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,4 +87,60 @@ pub struct DropOptions {
     pub drop_mirror_stats: bool,
     /// Whether the destination is left as it is.
     pub skip_destination_drop: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(source: &str) -> TableMapping {
+        TableMapping {
+            source: source.into(),
+            destination: source.replace('.', "_"),
+            ..TableMapping::default()
+        }
+    }
+
+    fn sources(tables: &[TableMapping]) -> Vec<&str> {
+        tables.iter().map(|table| table.source.as_str()).collect()
+    }
+
+    #[test]
+    fn an_edit_changes_what_it_names_and_nothing_else() {
+        let spec = MirrorSpec {
+            tables: vec![table("public.a"), table("public.b")],
+            max_batch_size: 5,
+            idle_timeout_seconds: 6,
+            ..MirrorSpec::default()
+        };
+        let edit = MirrorEdit {
+            additional_tables: vec![table("public.c")],
+            removed_tables: vec![table("public.a")],
+            idle_timeout: 60,
+            ..MirrorEdit::default()
+        };
+        let edited = edit.apply_to(&spec);
+        assert_eq!(sources(&edited.tables), ["public.b", "public.c"]);
+        assert_eq!((edited.max_batch_size, edited.idle_timeout_seconds), (5, 60));
+    }
+
+    #[test]
+    fn an_edit_upon_an_unfinished_edit_asks_for_both() {
+        let first = MirrorEdit {
+            additional_tables: vec![table("public.a"), table("public.b")],
+            skip_initial_snapshot_for_table_additions: true,
+            ..MirrorEdit::default()
+        };
+        let second = MirrorEdit {
+            additional_tables: vec![table("public.c")],
+            removed_tables: vec![table("public.a")],
+            ..MirrorEdit::default()
+        };
+        let pending = PendingEdit::default().then(&first);
+        assert!(pending.skip_snapshot);
+        let pending = pending.then(&second);
+        assert_eq!(sources(&pending.added), ["public.b", "public.c"]);
+        assert_eq!(sources(&pending.removed), ["public.a"]);
+        assert!(!pending.skip_snapshot, "rows are loaded rather than missed");
+    }
 }

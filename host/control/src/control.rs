@@ -1,0 +1,99 @@
+//! The resources' front door: what the API calls.
+
+use std::sync::Arc;
+
+use tarn_catalog::Catalog;
+use tarn_model::{Edition, LogLevel};
+use tokio::sync::watch;
+
+use crate::hooks::{PeerProbe, ScriptCompiler, Validator};
+use crate::plugins::ConnectorSummary;
+use crate::progress::Progress;
+
+/// What an operator decided.
+#[derive(Clone, Debug)]
+pub struct ControlSettings {
+    /// The edition.
+    pub edition: Edition,
+    /// Whether scripts may be uploaded and used; the edition's default is [`Edition::scripts_by_default`].
+    pub scripts_enabled: bool,
+    /// The server's own version.
+    pub version: String,
+}
+
+/// What the resources work with.
+pub struct ControlParts {
+    /// The stored truth.
+    pub catalog: Catalog,
+    /// Looks at source and destination.
+    pub validator: Arc<dyn Validator>,
+    /// Opens connections to peers.
+    pub probe: Arc<dyn PeerProbe>,
+    /// Compiles scripts.
+    pub compiler: Arc<dyn ScriptCompiler>,
+    /// The installed connectors.
+    pub connectors: Vec<ConnectorSummary>,
+    /// Rows of partitions under way.
+    pub progress: Progress,
+}
+
+/// Peers, mirrors, scripts, batches and logs, with their rules. Clones share it.
+#[derive(Clone)]
+pub struct Control {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    parts: ControlParts,
+    settings: ControlSettings,
+    changes: watch::Sender<u64>,
+}
+
+impl Control {
+    /// Puts the parts together. Nothing runs yet.
+    pub fn new(parts: ControlParts, settings: ControlSettings) -> Self {
+        let (changes, _) = watch::channel(0);
+        Self { inner: Arc::new(Inner { parts, settings, changes }) }
+    }
+
+    /// Changes whenever a request, a peer or a script was stored: for the supervisor.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Whether requests can be served.
+    ///
+    /// # Errors
+    /// The catalog does not answer.
+    pub async fn ready(&self) -> Result<(), tarn_catalog::CatalogError> {
+        self.catalog().ping().await
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.parts().catalog
+    }
+
+    pub(crate) fn parts(&self) -> &ControlParts {
+        &self.inner.parts
+    }
+
+    /// What the operator decided.
+    pub fn settings(&self) -> &ControlSettings {
+        &self.inner.settings
+    }
+
+    /// Tells the supervisor that there is something to look at.
+    pub(crate) fn wake(&self) {
+        self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// Writes to a mirror's log what a person asked for. The request is stored by then: a catalog that
+    /// fails just now costs the line, not the request.
+    pub(crate) async fn note(&self, mirror: &str, message: &str) {
+        tracing::info!(mirror, "{message}");
+        if let Err(error) = self.catalog().log(mirror, &[(LogLevel::Info, message.to_owned())]).await {
+            tracing::warn!(mirror, error = error.chain(), "a line of the mirror's log could not be stored");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Changing a mirror's state. Every request is decided by [`tarn_model::decide`] and stored by
+//! compare-and-set, so that of contradicting requests at the same time each gets a true answer.
+
+use tarn_catalog::MirrorMove;
+use tarn_model::{
+    DropOptions, Enumerated as _, Mirror, MirrorEdit, MirrorSpec, MirrorState, PendingEdit, Problem,
+    StateRequest, TableMapping, Verdict, decide, refusal,
+};
+
+use super::rules;
+use crate::config::EDIT_ATTEMPTS_MAX;
+use crate::error::one_line;
+use crate::hooks::{Purpose, Validation};
+use crate::{Control, ControlError};
+
+/// A request to change a mirror's state.
+#[derive(Clone, Debug, Default)]
+pub struct StateChange {
+    /// The mirror.
+    pub mirror: String,
+    /// The state asked for; `None` when the client named none.
+    pub requested: Option<MirrorState>,
+    /// Changed settings.
+    pub edit: Option<MirrorEdit>,
+    /// How to drop, where it drops.
+    pub drop_options: DropOptions,
+}
+
+/// The answer to a state change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeOutcome {
+    /// Recorded, or so already.
+    Done,
+    /// The edit is recorded.
+    Edited,
+    /// Why not, for a person.
+    Refused(String),
+}
+
+/// Why nothing was stored.
+enum NoMove {
+    Answer(ChangeOutcome),
+    /// The mirror took another request while the edit was checked.
+    Changed,
+}
+
+impl Control {
+    /// Pauses, resumes, edits, drops or resyncs a mirror. It returns when the desired state is recorded.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`]. Everything else is in the outcome.
+    pub async fn change_state(&self, change: StateChange) -> Result<ChangeOutcome, ControlError> {
+        let request = match request_of(&change) {
+            Ok(request) => request,
+            Err(message) => return Ok(ChangeOutcome::Refused(message)),
+        };
+        let outcome = match (&change.edit, request) {
+            (Some(edit), StateRequest::Edit) => self.edit(&change.mirror, edit).await?,
+            _ => self.move_state(&change, request).await?,
+        };
+        let outcome = outcome
+            .unwrap_or_else(|| ChangeOutcome::Refused(format!("there is no mirror {}", change.mirror)));
+        if !matches!(outcome, ChangeOutcome::Refused(_)) {
+            self.wake();
+        }
+        Ok(outcome)
+    }
+
+    async fn move_state(
+        &self,
+        change: &StateChange,
+        request: StateRequest,
+    ) -> Result<Option<ChangeOutcome>, ControlError> {
+        let drop_options = (request == StateRequest::Drop).then_some(change.drop_options);
+        let step = |mirror: &Mirror| {
+            if request == StateRequest::Resync && !mirror.spec.do_initial_snapshot {
+                return Err(ChangeOutcome::Refused(
+                    "the mirror has no initial snapshot, so there is nothing to load again".into(),
+                ));
+            }
+            match decide(mirror.state, mirror.resume_at, request) {
+                Verdict::Move { desired, state } => {
+                    Ok(MirrorMove { desired, state, edit: None, drop_options })
+                }
+                Verdict::Already => Err(ChangeOutcome::Done),
+                Verdict::Refused { from } => {
+                    Err(ChangeOutcome::Refused(refusal(request, mirror.state, from)))
+                }
+            }
+        };
+        Ok(match self.catalog().request(&change.mirror, step).await? {
+            None => None,
+            Some(Err(answer)) => Some(answer),
+            Some(Ok(_)) => {
+                self.note(&change.mirror, noted(request)).await;
+                Some(ChangeOutcome::Done)
+            }
+        })
+    }
+
+    async fn edit(&self, name: &str, edit: &MirrorEdit) -> Result<Option<ChangeOutcome>, ControlError> {
+        for _ in 0..EDIT_ATTEMPTS_MAX {
+            let Some(seen) = self.catalog().mirror(name).await? else { return Ok(None) };
+            if let Verdict::Refused { from } = decide(seen.state, seen.resume_at, StateRequest::Edit) {
+                let message = refusal(StateRequest::Edit, seen.state, from);
+                return Ok(Some(ChangeOutcome::Refused(message)));
+            }
+            let problems = self.problems_of_edit(&seen, edit).await?;
+            if !problems.is_empty() {
+                return Ok(Some(ChangeOutcome::Refused(one_line(&problems))));
+            }
+            match self.catalog().request(name, |mirror| edited(mirror, &seen, edit)).await? {
+                None => return Ok(None),
+                Some(Ok(_)) => {
+                    self.note(name, noted(StateRequest::Edit)).await;
+                    return Ok(Some(ChangeOutcome::Edited));
+                }
+                Some(Err(NoMove::Answer(answer))) => return Ok(Some(answer)),
+                Some(Err(NoMove::Changed)) => {}
+            }
+        }
+        Ok(Some(ChangeOutcome::Refused("the mirror kept changing while the edit was checked".into())))
+    }
+
+    async fn problems_of_edit(
+        &self,
+        mirror: &Mirror,
+        edit: &MirrorEdit,
+    ) -> Result<Vec<Problem>, ControlError> {
+        let spec = edit.apply_to(&mirror.spec);
+        let mut problems = rules::of_edited_numbers(&spec);
+        rules::of_tables(&edit.additional_tables, "additional_tables", &mut problems);
+        of_lists(&mirror.spec, edit, &mut problems);
+        if spec.tables.is_empty() {
+            problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
+        }
+        if problems.is_empty() && !edit.additional_tables.is_empty() {
+            problems = self.look_at_added(&spec, edit).await?;
+        }
+        Ok(problems)
+    }
+
+    /// Lets the stores say what they think of added tables.
+    async fn look_at_added(
+        &self,
+        spec: &MirrorSpec,
+        edit: &MirrorEdit,
+    ) -> Result<Vec<Problem>, ControlError> {
+        let spec = MirrorSpec { tables: edit.additional_tables.clone(), ..spec.clone() };
+        let source = self.catalog().peer(&spec.source_peer).await?;
+        let destination = self.catalog().peer(&spec.destination_peer).await?;
+        let Some((source, destination)) = source.zip(destination) else {
+            return Ok(vec![Problem::new(
+                "additional_tables",
+                "a peer of the mirror is gone",
+                "create it again",
+            )]);
+        };
+        let validation = Validation {
+            spec: &spec,
+            source: &source,
+            destination: &destination,
+            purpose: Purpose::AddTables,
+        };
+        let mut problems = self.parts().validator.validate(validation).await;
+        for problem in &mut problems {
+            problem.path = problem.path.replacen("table_mappings", "additional_tables", 1);
+        }
+        Ok(problems)
+    }
+}
+
+/// What a client asks for, or why that cannot be asked.
+fn request_of(change: &StateChange) -> Result<StateRequest, String> {
+    use MirrorState::{Paused, Resync, Running, Terminated, Terminating};
+    match (change.requested, &change.edit) {
+        (None | Some(Running), Some(_)) => Ok(StateRequest::Edit),
+        (Some(state), Some(_)) => {
+            Err(format!("an edit resumes the mirror: request STATUS_RUNNING with it, not {}", state.name()))
+        }
+        (Some(Paused), None) => Ok(StateRequest::Pause),
+        (Some(Running), None) => Ok(StateRequest::Resume),
+        (Some(Terminated | Terminating), None) => Ok(StateRequest::Drop),
+        (Some(Resync), None) => Ok(StateRequest::Resync),
+        (other, None) => {
+            let name = other.map_or("no state", |state| state.name());
+            Err(format!(
+                "{name} cannot be requested; request STATUS_PAUSED, STATUS_RUNNING, STATUS_TERMINATED or STATUS_RESYNC"
+            ))
+        }
+    }
+}
+
+/// The move of an edit that was checked against `seen`.
+fn edited(mirror: &Mirror, seen: &Mirror, edit: &MirrorEdit) -> Result<MirrorMove, NoMove> {
+    match decide(mirror.state, mirror.resume_at, StateRequest::Edit) {
+        Verdict::Refused { from } => {
+            let message = refusal(StateRequest::Edit, mirror.state, from);
+            Err(NoMove::Answer(ChangeOutcome::Refused(message)))
+        }
+        Verdict::Already => Err(NoMove::Answer(ChangeOutcome::Edited)),
+        Verdict::Move { .. } if mirror.epoch != seen.epoch => Err(NoMove::Changed),
+        Verdict::Move { desired, state } => {
+            let pending = mirror.edit.clone().unwrap_or_else(PendingEdit::default).then(edit);
+            Ok(MirrorMove {
+                desired,
+                state,
+                edit: Some((edit.apply_to(&mirror.spec), pending)),
+                drop_options: None,
+            })
+        }
+    }
+}
+
+/// Problems between the lists of an edit and the tables of the mirror.
+fn of_lists(spec: &MirrorSpec, edit: &MirrorEdit, problems: &mut Vec<Problem>) {
+    let has = |tables: &[TableMapping], source: &str| tables.iter().any(|table| table.source == source);
+    for (index, table) in edit.additional_tables.iter().enumerate() {
+        let path = format!("additional_tables[{index}]");
+        if has(&edit.removed_tables, &table.source) {
+            let message = format!("{} is in both lists", table.source);
+            let hint = "a table cannot be added and removed by one request";
+            problems.push(Problem::new(format!("{path}.source_table_identifier"), message, hint));
+            continue;
+        }
+        if has(&spec.tables, &table.source) {
+            let message = format!("{} is in the mirror already", table.source);
+            problems.push(Problem::new(format!("{path}.source_table_identifier"), message, "leave it out"));
+        }
+        let target = |other: &&TableMapping| {
+            other.destination == table.destination && !has(&edit.removed_tables, &other.source)
+        };
+        if let Some(other) = spec.tables.iter().find(target).filter(|other| other.source != table.source) {
+            let message = format!("{} is the target of {} already", table.destination, other.source);
+            let hint = "give each table a target of its own";
+            problems.push(Problem::new(format!("{path}.destination_table_identifier"), message, hint));
+        }
+    }
+    for (index, table) in edit.removed_tables.iter().enumerate() {
+        if !has(&spec.tables, &table.source) && !has(&edit.additional_tables, &table.source) {
+            let message = format!("{} is not in the mirror", table.source);
+            let path = format!("removed_tables[{index}].source_table_identifier");
+            problems.push(Problem::new(path, message, "leave it out"));
+        }
+    }
+}
+
+fn noted(request: StateRequest) -> &'static str {
+    match request {
+        StateRequest::Pause => "a pause was requested",
+        StateRequest::Resume => "a resume was requested",
+        StateRequest::Edit => "an edit was requested",
+        StateRequest::Drop => "a drop was requested",
+        StateRequest::Resync => "a resync was requested",
+    }
+}

@@ -1,0 +1,232 @@
+//! Peers: created with a real connection, shown without secrets, dropped when unused.
+
+use tarn_catalog::{PeerDropped, PeerStored};
+use tarn_model::{Peer, PeerConfig, PeerKind, Problem, peer_name_problem};
+use tokio::time::timeout;
+
+use crate::config::PEER_VERSION_DEADLINE;
+use crate::error::one_line;
+use crate::{Control, ControlError};
+
+/// How to create a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PeerCreation {
+    /// Replace a peer of the name.
+    pub allow_update: bool,
+    /// Store it without opening a connection.
+    pub disable_validation: bool,
+}
+
+/// How creating or validating a peer went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerOutcome {
+    /// It is stored, or would be.
+    Good,
+    /// Why not, for a person.
+    Bad(String),
+}
+
+/// A peer as it is shown.
+#[derive(Clone, Debug)]
+pub struct PeerInfo {
+    /// The peer; its secrets serialise as the mask.
+    pub peer: Peer,
+    /// The store's version text; empty when it cannot be asked.
+    pub version: String,
+}
+
+impl Control {
+    /// Creates or updates a peer, after a real connection to it.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`]. Everything a person can mend is in the outcome.
+    pub async fn create_peer(
+        &self,
+        mut peer: Peer,
+        creation: PeerCreation,
+    ) -> Result<PeerOutcome, ControlError> {
+        let stored = match self.prepare(&mut peer).await? {
+            Ok(stored) => stored,
+            Err(problems) => return Ok(PeerOutcome::Bad(one_line(&problems))),
+        };
+        if stored.is_some() && !creation.allow_update {
+            return Ok(PeerOutcome::Bad(already_exists(&peer.name)));
+        }
+        if let Some(stored) = stored.filter(|stored| stored.config.kind() != peer.config.kind()) {
+            let users = self.mirrors_of(&peer.name).await?;
+            if !users.is_empty() {
+                return Ok(PeerOutcome::Bad(format!(
+                    "peer {} is of kind {} and is used by {}; its kind cannot change now",
+                    peer.name,
+                    stored.config.kind(),
+                    users.join(", ")
+                )));
+            }
+        }
+        if !creation.disable_validation
+            && let Err(failure) = self.parts().probe.version(&peer).await
+        {
+            return Ok(PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name)));
+        }
+        Ok(match self.catalog().store_peer(&peer, creation.allow_update).await? {
+            PeerStored::Done => {
+                tracing::info!(peer = peer.name, kind = %peer.config.kind(), "stored a peer");
+                self.wake();
+                PeerOutcome::Good
+            }
+            PeerStored::Exists => PeerOutcome::Bad(already_exists(&peer.name)),
+        })
+    }
+
+    /// Says whether a peer could be created, storing nothing.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`].
+    pub async fn validate_peer(&self, mut peer: Peer) -> Result<PeerOutcome, ControlError> {
+        if let Err(problems) = self.prepare(&mut peer).await? {
+            return Ok(PeerOutcome::Bad(one_line(&problems)));
+        }
+        Ok(match self.parts().probe.version(&peer).await {
+            Ok(_) => PeerOutcome::Good,
+            Err(failure) => PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name)),
+        })
+    }
+
+    /// A peer with the version its store gives just now.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], [`ControlError::Catalog`].
+    pub async fn peer_info(&self, name: &str) -> Result<PeerInfo, ControlError> {
+        let peer = self.catalog().peer(name).await?.ok_or_else(|| unknown_peer("peer_name", name))?;
+        let version = match timeout(PEER_VERSION_DEADLINE, self.parts().probe.version(&peer)).await {
+            Ok(Ok(version)) => version,
+            Ok(Err(failure)) => {
+                tracing::warn!(peer = name, %failure, "the peer's version could not be read");
+                String::new()
+            }
+            Err(_) => String::new(),
+        };
+        Ok(PeerInfo { peer, version })
+    }
+
+    /// A peer's kind.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], [`ControlError::Catalog`].
+    pub async fn peer_kind(&self, name: &str) -> Result<PeerKind, ControlError> {
+        self.catalog().peer_kind(name).await?.ok_or_else(|| unknown_peer("peer_name", name))
+    }
+
+    /// Every peer's name and kind, by name.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`].
+    pub async fn list_peers(&self) -> Result<Vec<(String, PeerKind)>, ControlError> {
+        Ok(self.catalog().peers().await?)
+    }
+
+    /// Removes a peer that no mirror uses.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], [`ControlError::FailedPrecondition`] naming the mirrors,
+    /// [`ControlError::Catalog`].
+    pub async fn drop_peer(&self, name: &str) -> Result<(), ControlError> {
+        match self.catalog().drop_peer(name).await? {
+            PeerDropped::Done => {
+                tracing::info!(peer = name, "dropped a peer");
+                Ok(())
+            }
+            PeerDropped::Unknown => Err(unknown_peer("peer_name", name)),
+            PeerDropped::InUse(mirrors) => {
+                let message = format!("peer {name} is used by {}; drop them first", mirrors.join(", "));
+                Err(ControlError::precondition("peer_name", message))
+            }
+        }
+    }
+
+    /// Fills in what a client left open or masked, and finds what is wrong whatever the store says. The
+    /// stored peer of the name comes back.
+    async fn prepare(&self, peer: &mut Peer) -> Result<Result<Option<Peer>, Vec<Problem>>, ControlError> {
+        let mut problems = Vec::new();
+        if let Some(problem) = peer_name_problem(&peer.name) {
+            problems.push(Problem::new("peer.name", problem, ""));
+        }
+        peer.config.fill_defaults();
+        let key = config_key(peer.config.kind());
+        let within = |mut problem: Problem| {
+            problem.path = format!("peer.{key}.{}", problem.path);
+            problem
+        };
+        problems.extend(peer.config.problems().into_iter().map(within));
+        problems.extend(unserved_settings(&peer.config).into_iter().map(within));
+        if !problems.is_empty() {
+            return Ok(Err(problems));
+        }
+        let stored = self.catalog().peer(&peer.name).await?;
+        if let Some(stored) = &stored {
+            peer.config.keep_masked(&stored.config);
+        }
+        self.ignore_own_bucket(peer);
+        Ok(Ok(stored))
+    }
+
+    /// In an edition whose staging bucket is the service's own, a peer's bucket is not used.
+    fn ignore_own_bucket(&self, peer: &mut Peer) {
+        let PeerConfig::Clickhouse(config) = &mut peer.config else { return };
+        if self.settings().edition.allows_own_bucket() || config.s3_path.is_empty() {
+            return;
+        }
+        tracing::warn!(peer = peer.name, "the edition stages in its own bucket; the peer's is ignored");
+        for field in [&mut config.s3_path, &mut config.region, &mut config.endpoint] {
+            field.clear();
+        }
+        config.access_key_id = tarn_model::Secret::default();
+        config.secret_access_key = tarn_model::Secret::default();
+    }
+
+    /// Names of the mirrors that use a peer.
+    async fn mirrors_of(&self, peer: &str) -> Result<Vec<String>, ControlError> {
+        let mirrors = self.catalog().mirrors().await?.into_iter();
+        let using = mirrors.filter(|m| m.spec.source_peer == peer || m.spec.destination_peer == peer);
+        Ok(using.map(|mirror| mirror.spec.name).collect())
+    }
+}
+
+/// Settings that this version would have to ignore: refused, so that nobody relies on them.
+fn unserved_settings(config: &PeerConfig) -> Vec<Problem> {
+    match config {
+        PeerConfig::Postgres(config) if config.ssh_config.is_some() => vec![Problem::new(
+            "ssh_config",
+            "is not served by this version",
+            "leave it out and make the server reachable directly, or through a tunnel of your own",
+        )],
+        PeerConfig::Postgres(_) | PeerConfig::Clickhouse(_) => Vec::new(),
+    }
+}
+
+/// The key that a kind's settings are sent under.
+pub fn config_key(kind: PeerKind) -> &'static str {
+    match kind {
+        PeerKind::BigQuery => "bigquery_config",
+        PeerKind::Snowflake => "snowflake_config",
+        PeerKind::Mongo => "mongo_config",
+        PeerKind::Postgres | PeerKind::CockroachDb => "postgres_config",
+        PeerKind::S3 => "s3_config",
+        PeerKind::SqlServer => "sqlserver_config",
+        PeerKind::MySql => "mysql_config",
+        PeerKind::ClickHouse => "clickhouse_config",
+        PeerKind::Kafka => "kafka_config",
+        PeerKind::PubSub => "pubsub_config",
+        PeerKind::EventHubs => "eventhub_group_config",
+        PeerKind::Elasticsearch => "elasticsearch_config",
+        PeerKind::Plugin => "plugin_config",
+    }
+}
+
+pub(crate) fn unknown_peer(path: &str, name: &str) -> ControlError {
+    ControlError::missing(path, format!("there is no peer {name}"))
+}
+
+fn already_exists(name: &str) -> String {
+    format!("a peer named {name} already exists; set allow_update to change it")
+}

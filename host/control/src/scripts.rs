@@ -1,0 +1,149 @@
+//! Scripts: compiled when they are uploaded, versioned, kept while a mirror uses them.
+
+use tarn_catalog::{NewScript, ScriptDropped, ScriptStored};
+use tarn_model::{Enumerated as _, Problem, Script, ScriptLanguage, peer_name_problem};
+
+use crate::config::SCRIPT_SOURCE_BYTES_MAX;
+use crate::hooks::{CompileError, ScriptSource};
+use crate::{Control, ControlError};
+
+/// A script as a client sends it.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptUpload {
+    /// The script to update; `None` makes a new one.
+    pub id: Option<i64>,
+    /// What it is written in, as the client named it.
+    pub lang: String,
+    /// Its name.
+    pub name: String,
+    /// Its code.
+    pub source: String,
+}
+
+impl Control {
+    /// Every script, or the one of that id, at its newest version; an unknown id gives none.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`].
+    pub async fn list_scripts(&self, id: Option<i64>) -> Result<Vec<Script>, ControlError> {
+        Ok(self.catalog().scripts(id).await?)
+    }
+
+    /// Every version of a script, newest first; an unknown id gives none.
+    ///
+    /// # Errors
+    /// [`ControlError::Catalog`].
+    pub async fn script_versions(&self, id: i64) -> Result<Vec<Script>, ControlError> {
+        Ok(self.catalog().script_versions(id).await?)
+    }
+
+    /// Compiles and stores a script, and returns its id. A refused one leaves nothing.
+    ///
+    /// # Errors
+    /// [`ControlError::PermissionDenied`] where scripts are disabled; [`ControlError::InvalidArgument`]
+    /// for its fields or when it does not compile; [`ControlError::AlreadyExists`] for its name;
+    /// [`ControlError::NotFound`] for its id; [`ControlError::Catalog`].
+    pub async fn store_script(&self, upload: ScriptUpload) -> Result<i64, ControlError> {
+        self.allow_scripts()?;
+        let language = checked(&upload)?;
+        if let Some(id) = upload.id
+            && self.catalog().scripts(Some(id)).await?.is_empty()
+        {
+            return Err(unknown_script("script.id", id));
+        }
+        let source = ScriptSource { name: &upload.name, language, source: &upload.source };
+        let component = self.parts().compiler.compile(source).await.map_err(refused)?;
+        let name = upload.name.clone();
+        let new = NewScript { name: upload.name, language, source: upload.source, component };
+        match self.catalog().store_script(upload.id, &new).await? {
+            ScriptStored::Done(id) => {
+                tracing::info!(script = name, id, "stored a script");
+                self.wake();
+                Ok(id)
+            }
+            ScriptStored::NameTaken => {
+                Err(ControlError::exists("script.name", format!("a script named {name} already exists")))
+            }
+            ScriptStored::Unknown => Err(unknown_script("script.id", upload.id.unwrap_or_default())),
+            ScriptStored::NameInUse => Err(ControlError::precondition(
+                "script.name",
+                "mirrors use the script by its present name; drop them before it is renamed",
+            )),
+        }
+    }
+
+    /// Deletes a script that no mirror uses, with its versions.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; [`ControlError::FailedPrecondition`] naming the mirrors;
+    /// [`ControlError::Catalog`].
+    pub async fn drop_script(&self, id: i64) -> Result<(), ControlError> {
+        match self.catalog().drop_script(id).await? {
+            ScriptDropped::Done => {
+                tracing::info!(id, "deleted a script");
+                Ok(())
+            }
+            ScriptDropped::Unknown => Err(unknown_script("id", id)),
+            ScriptDropped::InUse(mirrors) => {
+                let message = format!("the script is used by {}; drop them first", mirrors.join(", "));
+                Err(ControlError::precondition("id", message))
+            }
+        }
+    }
+
+    /// Refuses where the edition, or the setting over it, has scripts off.
+    ///
+    /// # Errors
+    /// [`ControlError::PermissionDenied`] naming the setting.
+    pub fn allow_scripts(&self) -> Result<(), ControlError> {
+        let settings = self.settings();
+        if settings.scripts_enabled {
+            return Ok(());
+        }
+        Err(ControlError::PermissionDenied(format!(
+            "scripts are disabled in the {} edition; set scripts_enabled (TARN_SCRIPTS_ENABLED) to use them",
+            settings.edition.name()
+        )))
+    }
+}
+
+fn checked(upload: &ScriptUpload) -> Result<ScriptLanguage, ControlError> {
+    let language = ScriptLanguage::from_name(&upload.lang);
+    let mut problems = Vec::new();
+    if language.is_none() {
+        problems.push(Problem::new("script.lang", "must be lua, javascript or wasm", ""));
+    }
+    if let Some(problem) = peer_name_problem(&upload.name) {
+        problems.push(Problem::new("script.name", problem, ""));
+    }
+    if upload.source.is_empty() {
+        problems.push(Problem::new("script.source", "is missing", ""));
+    }
+    if upload.source.len() > SCRIPT_SOURCE_BYTES_MAX {
+        let message = format!("has more than {SCRIPT_SOURCE_BYTES_MAX} bytes");
+        problems.push(Problem::new("script.source", message, ""));
+    }
+    match (language, problems.is_empty()) {
+        (Some(language), true) => Ok(language),
+        _ => Err(ControlError::InvalidArgument { message: crate::error::one_line(&problems), problems }),
+    }
+}
+
+fn refused(error: CompileError) -> ControlError {
+    match error {
+        CompileError::Rejected { message, line, column } => {
+            let place = match (line, column) {
+                (0, _) => String::new(),
+                (line, 0) => format!("line {line}: "),
+                (line, column) => format!("line {line}, column {column}: "),
+            };
+            ControlError::invalid("script.source", format!("{place}{message}"))
+        }
+        CompileError::Unsupported(_) => ControlError::Unimplemented(error.to_string()),
+        CompileError::Failed(_) => ControlError::invalid("script.source", error.to_string()),
+    }
+}
+
+fn unknown_script(path: &str, id: i64) -> ControlError {
+    ControlError::missing(path, format!("there is no script with the id {id}"))
+}
