@@ -1,0 +1,23 @@
+//! Successful answers.
+
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::error::ApiError;
+use crate::json::to_value;
+
+/// An answer with status 200, in the API's JSON.
+pub(crate) struct Answer<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Answer<T> {
+    fn into_response(self) -> Response {
+        axum::Json(to_value(&self.0)).into_response()
+    }
+}
+
+/// An answer that has nothing to say: `{}`.
+#[derive(Serialize)]
+pub(crate) struct Nothing {}
+
+/// What a handler returns.
+pub(crate) type Answered<T> = Result<Answer<T>, ApiError>;

@@ -1,0 +1,139 @@
+//! Refusals and failures as answers: `{code, message, details}` with the status that goes with the code.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tarn_catalog::CatalogError;
+use tarn_control::ControlError;
+use tarn_model::Problem;
+
+use crate::config::RETRY_AFTER_SECONDS;
+use crate::json::InputError;
+
+/// A code that clients decide on. The numbers are those of gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    InvalidArgument = 3,
+    NotFound = 5,
+    AlreadyExists = 6,
+    PermissionDenied = 7,
+    FailedPrecondition = 9,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    Unauthenticated = 16,
+}
+
+impl Code {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidArgument | Self::FailedPrecondition => StatusCode::BAD_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::AlreadyExists => StatusCode::CONFLICT,
+            Self::PermissionDenied => StatusCode::FORBIDDEN,
+            Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+        }
+    }
+}
+
+/// An answer that is not a success.
+#[derive(Debug)]
+pub(crate) struct ApiError {
+    code: Code,
+    /// Where the code's own status does not say enough: 405, 413.
+    status: Option<StatusCode>,
+    message: String,
+    problems: Vec<Problem>,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, status: None, message: message.into(), problems: Vec::new() }
+    }
+
+    /// The same under another status.
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+        self.problems = problems;
+        self
+    }
+
+    /// A field that must be there.
+    pub(crate) fn missing(path: &str) -> Self {
+        InputError::new(path, "is missing").into()
+    }
+
+    fn details(&self) -> Value {
+        let detail = |problem: &Problem| json!({"field": problem.path, "message": problem.message, "hint": problem.hint});
+        self.problems.iter().map(detail).collect()
+    }
+}
+
+impl From<InputError> for ApiError {
+    fn from(error: InputError) -> Self {
+        let problem = Problem::new(error.path.clone(), error.message.clone(), "");
+        Self::new(Code::InvalidArgument, error.to_string()).with_problems(vec![problem])
+    }
+}
+
+impl From<ControlError> for ApiError {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::InvalidArgument { message, problems } => {
+                Self::new(Code::InvalidArgument, message).with_problems(problems)
+            }
+            ControlError::NotFound { message, problems } => {
+                Self::new(Code::NotFound, message).with_problems(problems)
+            }
+            ControlError::AlreadyExists { message, problems } => {
+                Self::new(Code::AlreadyExists, message).with_problems(problems)
+            }
+            ControlError::FailedPrecondition { message, problems } => {
+                Self::new(Code::FailedPrecondition, message).with_problems(problems)
+            }
+            ControlError::PermissionDenied(message) => Self::new(Code::PermissionDenied, message),
+            ControlError::Unimplemented(message) => Self::new(Code::Unimplemented, message),
+            ControlError::Catalog(error) => error.into(),
+        }
+    }
+}
+
+/// The catalog's own words go to the log, where an operator reads them.
+impl From<CatalogError> for ApiError {
+    fn from(error: CatalogError) -> Self {
+        tracing::error!(error = error.chain(), "the catalog failed");
+        match error {
+            CatalogError::Query { .. } | CatalogError::Open { .. } | CatalogError::Contention => {
+                Self::new(Code::Unavailable, "the catalog does not answer; try again")
+            }
+            _ => Self::new(Code::Internal, "the catalog cannot be used; the server's log says why"),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({"code": self.code as u8, "message": self.message, "details": self.details()});
+        let status = self.status.unwrap_or(self.code.status());
+        let mut response = (status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        match self.code {
+            Code::Unauthenticated => {
+                let scheme = HeaderValue::from_static("Basic realm=\"tarn\", charset=\"UTF-8\"");
+                headers.insert(header::WWW_AUTHENTICATE, scheme);
+            }
+            Code::Unavailable => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+            }
+            _ => {}
+        }
+        response
+    }
+}

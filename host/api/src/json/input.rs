@@ -1,0 +1,399 @@
+//! Reading a request.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Expected, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, de};
+use serde_json::{Map, Value};
+
+use super::case::snake;
+use super::number::{float, whole};
+
+/// What is wrong with a request, and where. It quotes no value: one may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InputError {
+    /// Path of the field, `table_mappings[2].columns[0].ordering`; empty for the whole body.
+    pub(crate) path: String,
+    /// What is wrong with it.
+    pub(crate) message: String,
+}
+
+impl InputError {
+    pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+
+    fn expected(what: &dyn fmt::Display, found: &Value) -> Self {
+        Self::new("", format!("expected {what}, found {}", name_of(found)))
+    }
+
+    /// The error as seen from the field's parent.
+    fn below(mut self, parent: &str) -> Self {
+        self.path = match self.path.as_str() {
+            "" => parent.to_owned(),
+            path if path.starts_with('[') => format!("{parent}{path}"),
+            path => format!("{parent}.{path}"),
+        };
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+impl de::Error for InputError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new("", message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match found {
+            Unexpected::Bool(_) => "true or false",
+            Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+            Unexpected::Char(_) | Unexpected::Str(_) => "a text",
+            Unexpected::Seq => "a list",
+            Unexpected::Map | Unexpected::StructVariant => "an object",
+            _ => "null",
+        };
+        Self::new("", format!("expected {expected}, found {found}"))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new("", format!("expected {expected}"))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(field, "is missing")
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(field, "is given twice")
+    }
+}
+
+/// Reads a value of a request.
+///
+/// # Errors
+/// The first mistake, with its path.
+pub(crate) fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
+    T::deserialize(Node(value))
+}
+
+/// A place in the request.
+#[derive(Clone, Copy)]
+struct Node<'de>(&'de Value);
+
+/// Reads an integer in the bounds of its type.
+macro_rules! integers {
+    ($($method:ident $type:ident $visit:ident,)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+            match whole(self.0).and_then(|number| $type::try_from(number).ok()) {
+                Some(number) => visitor.$visit(number),
+                None => {
+                    let what = format!("a whole number from {} to {}", $type::MIN, $type::MAX);
+                    let outside = matches!(self.0, Value::Number(_));
+                    Err(if outside { InputError::new("", format!("expected {what}")) }
+                        else { InputError::expected(&what, self.0) })
+                }
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Node<'de> {
+    type Error = InputError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(flag) => visitor.visit_bool(*flag),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(number), ..) => visitor.visit_u64(number),
+                (_, Some(number), _) => visitor.visit_i64(number),
+                (_, _, number) => visitor.visit_f64(number.unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), index: 0 }),
+            Value::Object(object) => visitor.visit_map(Entries::of_map(object)),
+        }
+    }
+
+    integers! {
+        deserialize_i8 i8 visit_i8,
+        deserialize_i16 i16 visit_i16,
+        deserialize_i32 i32 visit_i32,
+        deserialize_i64 i64 visit_i64,
+        deserialize_u8 u8 visit_u8,
+        deserialize_u16 u16 visit_u16,
+        deserialize_u32 u32 visit_u32,
+        deserialize_u64 u64 visit_u64,
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match float(self.0) {
+            Some(number) => visitor.visit_f64(number),
+            None => Err(InputError::expected(&"a number", self.0)),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Bool(flag) => visitor.visit_bool(*flag),
+            other => Err(InputError::expected(&"true or false", other)),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            other => Err(InputError::expected(&"a text", other)),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), index: 0 }),
+            other => Err(InputError::expected(&"a list", other)),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Object(object) => visitor.visit_map(Entries::of_map(object)),
+            other => Err(InputError::expected(&"an object", other)),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, InputError> {
+        match self.0 {
+            Value::Object(object) => visitor.visit_map(Entries::of_struct(object)),
+            other => Err(InputError::expected(&"an object", other)),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, InputError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! {
+        i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct enum identifier
+    }
+}
+
+/// Whether keys are names of our fields, in either spelling, or data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Fields,
+    Data,
+}
+
+struct Entries<'de> {
+    entries: serde_json::map::Iter<'de>,
+    keys: Keys,
+    /// The key that was read last, for the path of an error in its value.
+    last: Option<(String, &'de Value)>,
+}
+
+impl<'de> Entries<'de> {
+    fn of_struct(object: &'de Map<String, Value>) -> Self {
+        Self { entries: object.iter(), keys: Keys::Fields, last: None }
+    }
+
+    fn of_map(object: &'de Map<String, Value>) -> Self {
+        Self { entries: object.iter(), keys: Keys::Data, last: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = InputError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, InputError> {
+        let Some((key, value)) = self.entries.find(|(_, value)| !value.is_null()) else { return Ok(None) };
+        let name = match self.keys {
+            Keys::Fields => snake(key).into_owned(),
+            Keys::Data => key.clone(),
+        };
+        let read = seed.deserialize(StrDeserializer::<InputError>::new(&name))?;
+        self.last = Some((name, value));
+        Ok(Some(read))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, InputError> {
+        let (name, value) = self.last.take().expect("serde reads a key before its value");
+        seed.deserialize(Node(value)).map_err(|error| error.below(&name))
+    }
+}
+
+struct Items<'de> {
+    items: std::slice::Iter<'de, Value>,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = InputError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, InputError> {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        let index = self.index;
+        self.index += 1;
+        seed.deserialize(Node(item)).map(Some).map_err(|error| error.below(&format!("[{index}]")))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len())
+    }
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Sample {
+        flow_job_name: String,
+        idle_timeout: u64,
+        before_id: i64,
+        port: u16,
+        ratio: f64,
+        do_it: bool,
+        env: BTreeMap<String, String>,
+        inner_list: Vec<Inner>,
+        maybe: Option<Inner>,
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Inner {
+        source_name: String,
+        ordering: u32,
+    }
+
+    fn read(value: &Value) -> Result<Sample, InputError> {
+        from_value(value)
+    }
+
+    #[test]
+    fn both_spellings_are_taken_and_unknown_keys_ignored() {
+        for body in [
+            json!({"flow_job_name": "m", "inner_list": [{"source_name": "a"}], "unknown": {"x": [1]}}),
+            json!({"flowJobName": "m", "innerList": [{"sourceName": "a"}], "unknownToo": 1}),
+        ] {
+            let sample = read(&body).expect("reads");
+            assert_eq!(
+                (sample.flow_job_name.as_str(), sample.inner_list[0].source_name.as_str()),
+                ("m", "a")
+            );
+        }
+    }
+
+    #[test]
+    fn integers_are_taken_as_numbers_and_as_texts() {
+        for (number, expected) in [
+            (json!(5), 5),
+            (json!("5"), 5),
+            (json!(5.0), 5),
+            (json!(5e3), 5000),
+            (json!("18446744073709551615"), u64::MAX),
+            (json!(18_446_744_073_709_551_615_u64), u64::MAX),
+        ] {
+            assert_eq!(read(&json!({"idleTimeout": number})).expect("reads").idle_timeout, expected);
+        }
+        let negative = read(&json!({"beforeId": "-9223372036854775808"})).expect("reads");
+        assert_eq!(negative.before_id, i64::MIN);
+        for wrong in
+            [json!(-1), json!("x"), json!("+5"), json!(1.5), json!(true), json!("18446744073709551616")]
+        {
+            let error = read(&json!({"idleTimeout": wrong})).expect_err("no u64");
+            assert_eq!(error.path, "idle_timeout", "{error}");
+        }
+    }
+
+    #[test]
+    fn null_is_absent_everywhere() {
+        let body = json!({"flowJobName": null, "port": null, "doIt": null, "env": null, "maybe": null});
+        assert_eq!(read(&body).expect("reads"), Sample::default());
+        let inner = read(&json!({"maybe": {"ordering": null}, "env": {"A": null}})).expect("reads");
+        assert_eq!((inner.maybe, inner.env.len()), (Some(Inner::default()), 0));
+    }
+
+    #[test]
+    fn keys_that_are_data_stay_as_they_are() {
+        let sample = read(&json!({"env": {"PEERDB_camelKey": "v", "snake_key": "w"}})).expect("reads");
+        assert_eq!(sample.env.keys().collect::<Vec<_>>(), ["PEERDB_camelKey", "snake_key"]);
+    }
+
+    #[test]
+    fn a_mistake_names_its_path_and_quotes_no_value() {
+        for (body, message) in [
+            (json!([]), "expected an object, found a list"),
+            (json!({"flowJobName": 1}), "flow_job_name: expected a text, found a number"),
+            (json!({"doIt": "hunter2"}), "do_it: expected true or false, found a text"),
+            (json!({"port": 70_000}), "port: expected a whole number from 0 to 65535"),
+            (json!({"port": "hunter2"}), "port: expected a whole number from 0 to 65535, found a text"),
+            (json!({"ratio": []}), "ratio: expected a number, found a list"),
+            (json!({"env": {"A": 1}}), "env.A: expected a text, found a number"),
+            (json!({"innerList": {}}), "inner_list: expected a list, found an object"),
+            (
+                json!({"innerList": [{}, {"ordering": "hunter2"}]}),
+                "inner_list[1].ordering: expected a whole number from 0 to 4294967295, found a text",
+            ),
+            (json!({"innerList": [null]}), "inner_list[0]: expected an object, found null"),
+            (json!({"port": 1, "flowJobName": "a", "flow_job_name": "b"}), "flow_job_name: is given twice"),
+        ] {
+            assert_eq!(read(&body).expect_err("a mistake").to_string(), message);
+        }
+    }
+}
