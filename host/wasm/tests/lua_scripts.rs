@@ -1,0 +1,230 @@
+//! Lua scripts from source to transformed rows: compiled, loaded and run as the service does it.
+
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tarn_batch::{Batch as Rows, BatchWriter, Cell, Column, Op, RowHeader, Table, Type, Version};
+use tarn_replication::{Batch, Transform, Transformed};
+use tarn_wasm::{
+    Capabilities, CompiledScript, Level, Limits, LogSink, LuaCompiler, Manifest, Runtime, RuntimeConfig,
+    ScriptError, ScriptInstance, compile_lua, compile_wasm,
+};
+
+static COMPILER: LazyLock<LuaCompiler> =
+    LazyLock::new(|| LuaCompiler::new(tarn_bundle::SCRIPT_LUA).expect("the runtime is sound"));
+
+fn compile(source: &str) -> CompiledScript {
+    COMPILER.compile("script", source).unwrap_or_else(|error| panic!("{error:?} in {source}"))
+}
+
+fn refused(source: &str) -> ScriptError {
+    COMPILER.compile("script", source).expect_err("the script is refused")
+}
+
+const SETTINGS: &str = r#"{"mirror": "m", "sourcePeer": "s", "destinationPeer": "d",
+    "tables": [{"source": "public.users", "destination": "people"}], "output": "rows"}"#;
+
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl LogSink for Lines {
+    fn write(&self, level: Level, line: &str) {
+        assert_eq!(level, Level::Info);
+        self.0.lock().expect("no test panics while it holds the lines").push(line.to_owned());
+    }
+}
+
+/// An instance of a script that is open, and its log.
+async fn start(script: &CompiledScript) -> (ScriptInstance, Arc<Lines>) {
+    let lines = Arc::new(Lines::default());
+    let runtime = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
+    let component =
+        runtime.load(&Manifest::script("script"), script.component.clone()).await.expect("it loads");
+    let capabilities = Capabilities::log(Arc::clone(&lines) as Arc<dyn LogSink>);
+    let mut instance =
+        runtime.script(&component, capabilities, Limits::script()).await.expect("it is instantiated");
+    instance.open(SETTINGS).await.expect("it opens");
+    (instance, lines)
+}
+
+/// Rows of `public.users (id bigint, name text)` with ids from 1.
+fn users(names: &[&str]) -> Batch {
+    let column = |name: &str, data_type, type_name: &str, key| Column {
+        name: name.to_owned(),
+        data_type,
+        type_name: type_name.to_owned(),
+        nullable: key == 0,
+        key,
+        attribute: 0,
+    };
+    let mut writer = BatchWriter::with_capacity(0);
+    let table = writer.add_table(Table {
+        id: 1,
+        schema: "public".to_owned(),
+        name: "users".to_owned(),
+        version: 1,
+        columns: vec![column("id", Type::Int8, "bigint", 1), column("name", Type::Text, "text", 0)],
+    });
+    for (id, name) in (1_i64..).zip(names) {
+        let version = Version { commit: 1, ordinal: 0 };
+        writer.begin_row(table, &RowHeader { op: Op::Insert, version, commit_time_us: 0, transaction: 1 });
+        writer.value(&id.to_le_bytes());
+        writer.value(name.as_bytes());
+        writer.end_row();
+    }
+    Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) }
+}
+
+/// The names in a transformed batch.
+fn names(transformed: &Transformed) -> Vec<String> {
+    if transformed.batch.bytes.is_empty() {
+        return Vec::new();
+    }
+    let rows = Rows::parse(&transformed.batch.bytes).expect("the batch is sound");
+    let names = rows.rows().map(|row| match row.and_then(|row| row.cell(1)).expect("the row is sound") {
+        Cell::Value(name) => String::from_utf8_lossy(name).into_owned(),
+        cell => format!("{cell:?}"),
+    });
+    names.collect()
+}
+
+#[tokio::test]
+async fn a_script_becomes_a_component_that_transforms_rows() {
+    let script = compile(
+        "print('not heard')
+         local seen = 0
+         function onRecord(r)
+           seen = seen + 1
+           if r.row.name == 'drop' then return nil end
+           print(r.target, r.row.id)
+           r.row.name = r.row.name:upper() .. seen
+           return r.row
+         end",
+    );
+    assert_eq!(script.entry_points, ["onRecord"]);
+    assert_eq!(script.digest.len(), 64);
+    let (mut instance, lines) = start(&script).await;
+    assert_eq!(instance.describe().await.expect("described"), r#"{"entryPoints":["onRecord"]}"#);
+    let transformed = instance.apply(users(&["ada", "drop", "eva"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["ADA1", "EVA3"]);
+    assert_eq!((transformed.dropped, transformed.rejected.len()), (1, 0));
+    assert_eq!(*lines.0.lock().expect("whole"), ["people\t1", "people\t3"]);
+    let transformed = instance.apply(users(&["ada"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["ADA4"]);
+}
+
+#[test]
+fn the_same_source_and_runtime_give_the_same_bytes() {
+    let source = "local t = {} for i = 1, 100 do t['k' .. i] = math.random(1000) end
+                  function onRecord(r) return r end";
+    let once = compile(source);
+    assert_eq!(once, compile_lua(tarn_bundle::SCRIPT_LUA, "another name", source).expect("compiled"));
+    assert_ne!(once.digest, compile(&format!("{source} ")).digest);
+}
+
+#[test]
+fn a_script_that_is_wrong_is_refused_with_its_place() {
+    let error = refused("function onRecord(r)\n  local x = 1 +* 2\nend");
+    assert_eq!((error.line, error.column), (2, Some(16)));
+    assert_eq!(error.message, "unexpected symbol near '*'");
+    let error = refused("\nfoo()");
+    assert_eq!((error.line, &*error.message), (2, "attempt to call a nil value (global 'foo')"));
+    let error = refused("local x = 1");
+    assert_eq!(error.line, 0);
+    assert!(error.message.contains("defines no entry point"), "{error}");
+    let error = refused("require 'socket'");
+    assert!(error.message.contains("no module \"socket\""), "{error}");
+    let error = refused("os.time()");
+    assert!(error.message.contains("no clock while a script is loaded"), "{error}");
+}
+
+#[test]
+fn a_top_level_without_end_is_refused_within_seconds() {
+    for source in [
+        "while true do end",
+        "local s = ('a'):rep(30) s:find(('a?'):rep(30) .. ('a'):rep(30) .. 'b')",
+        "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+        "local function f() return f() + 1 end f()",
+        "local function f() return (string.gsub('a', 'a', f)) end f()",
+        "local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k + 1] end local x = t[1]",
+        "local s = '' for i = 1, 1e5 do s = '(' .. s end load('return ' .. s)()",
+        "local co co = coroutine.wrap(function() return coroutine.wrap(co)() end) co()",
+    ] {
+        let begun = Instant::now();
+        let error = COMPILER.compile("script", &format!("{source} function onRecord(r) end"));
+        assert!(begun.elapsed() < Duration::from_secs(60), "{source} took {:?}", begun.elapsed());
+        // Some end by themselves; what counts is that each ends with a word for the author.
+        if let Err(error) = error {
+            assert!(!error.message.contains("cannot be used"), "{source}: {error}");
+            assert!(!error.message.contains("stopped the Lua runtime"), "{source}: {error}");
+        }
+    }
+    assert!(refused("while true do end").message.contains("does not end in time"));
+    assert!(refused(&" ".repeat(2 << 20)).message.contains("at most"));
+    let error = refused("kept = {} for i = 1, 600 do kept[i] = (tostring(i) .. 'x'):rep(20000) end function onRecord(r) end");
+    assert!(error.message.contains("are kept"), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_names_its_line_and_the_row() {
+    let script = compile("function onRecord(r)\n  if r.row.id == 2 then\n    error('no')\n  end\n  return r\nend");
+    let (mut instance, _) = start(&script).await;
+    let transformed = instance.apply(users(&["a", "b", "c"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["a", "c"]);
+    let [rejection] = &transformed.rejected[..] else { panic!("one is rejected") };
+    assert_eq!((rejection.row, rejection.line), (1, 3));
+    assert_eq!(
+        [&*rejection.table, &*rejection.key, &*rejection.message],
+        ["public.users", "id=2", "no"]
+    );
+}
+
+#[tokio::test]
+async fn limits_inside_the_sandbox_are_errors_of_one_record() {
+    let script = compile(
+        "local function deep() return deep() + 1 end
+         local function nested() return (string.gsub('a', 'a', nested)) end
+         local function indexed(t, k) return t[k + 1] end
+         function onRecord(r)
+           local id = r.row.id
+           if id == 1 then local t = {} for i = 1, 1e9 do t[i] = {} end end
+           if id == 2 then deep() end
+           if id == 3 then nested() end
+           if id == 4 then local t = setmetatable({}, {__index = indexed}) local x = t[1] end
+           if id == 5 then string.rep('x', 1 << 30) end
+           if id == 6 then r.row.name = tostring(pcall(deep)) end
+           return r
+         end",
+    );
+    let (mut instance, _) = start(&script).await;
+    let transformed = instance.apply(users(&["a", "b", "c", "d", "e", "f", "g"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["false", "g"]);
+    let messages: Vec<_> = transformed.rejected.iter().map(|rejection| &*rejection.message).collect();
+    for (message, expected) in messages.iter().zip([
+        "not enough memory",
+        "stack overflow",
+        "stack overflow",
+        "stack overflow",
+        "not enough memory",
+    ]) {
+        assert!(message.contains(expected), "{messages:?}");
+    }
+}
+
+#[test]
+fn an_uploaded_component_must_be_a_script() {
+    let script = compile("function onRecord(r) return r end");
+    let uploaded = compile_wasm("mine", &script.component).expect("it is a script");
+    assert_eq!((&uploaded.component, &uploaded.digest), (&script.component, &script.digest));
+    let module = compile_wasm("mine", tarn_bundle::SCRIPT_LUA).expect("a core module becomes a component");
+    assert!(module.component.starts_with(b"\0asm\x0d\0\x01\0"));
+    for (bytes, reason) in [
+        (tarn_bundle::POSTGRES, "postgres"),
+        (&b"function onRecord(r) end"[..], "no WebAssembly"),
+        (&script.component[..script.component.len() / 2], "malformed"),
+    ] {
+        let error = compile_wasm("mine", bytes).expect_err("it is refused");
+        assert!(error.message.contains(reason), "{error}");
+    }
+}
