@@ -121,7 +121,7 @@ pub(crate) struct Data<'a> {
 }
 
 impl<'a> Iterator for Data<'a> {
-    type Item = Result<Datum<'a>, Failure>;
+    type Item = Result<Datum<'a>, Damaged>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -132,7 +132,7 @@ impl<'a> Iterator for Data<'a> {
 
 impl<'a> Relation<'a> {
     /// Its columns.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = Result<RelationColumn<'a>, Failure>> + use<'a> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Result<RelationColumn<'a>, Damaged>> + use<'a> {
         let mut reader = Reader(self.columns);
         (0..self.count).map(move |_| {
             Ok(RelationColumn {
@@ -154,26 +154,26 @@ pub(crate) fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Reads a message of the walsender.
 #[inline]
-pub(crate) fn frame(payload: &[u8]) -> Result<Frame<'_>, Failure> {
+pub(crate) fn frame(payload: &[u8]) -> Result<Frame<'_>, Damaged> {
     match payload {
         // After the letter: two places and a time, of which the message itself says more.
-        [b'w', rest @ ..] => rest.get(24..).map(Frame::Data).ok_or_else(damaged),
+        [b'w', rest @ ..] => rest.get(24..).map(Frame::Data).ok_or(Damaged),
         [b'k', rest @ ..] => Reader(rest).u64().map(|end| Frame::Keepalive { end }),
-        _ => Err(damaged()),
+        _ => Err(Damaged),
     }
 }
 
 /// Reads a message of the output plugin.
 #[inline]
-pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Failure> {
-    let (tag, rest) = data.split_first().ok_or_else(damaged)?;
+pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Damaged> {
+    let (tag, rest) = data.split_first().ok_or(Damaged)?;
     let mut reader = Reader(rest);
     let message = match tag {
         b'I' => {
             let relation = reader.u32()?;
             match reader.u8()? {
                 b'N' => Message::Insert { relation, new: reader.last_tuple()? },
-                _ => return Err(damaged()),
+                _ => return Err(Damaged),
             }
         }
         b'U' => {
@@ -184,7 +184,7 @@ pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Failure> {
             };
             match reader.u8()? {
                 b'N' => Message::Update { relation, old, new: reader.last_tuple()? },
-                _ => return Err(damaged()),
+                _ => return Err(Damaged),
             }
         }
         b'D' => Message::Delete { relation: reader.u32()?, old: reader.old()? },
@@ -215,21 +215,24 @@ pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Failure> {
             let count = reader.u32()? as usize;
             // Options: whether it cascaded, whether sequences restarted.
             reader.take(1)?;
-            let bytes = count.checked_mul(4).ok_or_else(damaged)?;
+            let bytes = count.checked_mul(4).ok_or(Damaged)?;
             Message::Truncate { relations: reader.take(bytes)? }
         }
         b'O' | b'M' => Message::Other,
-        _ => return Err(damaged()),
+        _ => return Err(Damaged),
     };
     Ok(message)
 }
 
-fn damaged() -> Failure {
-    Failure::permanent(
-        "stream_unreadable",
-        "a message of the stream is not in the form of protocol version 1",
-    )
-    .with_hint("check that the slot's plugin is pgoutput")
+/// Bytes that are not what protocol version 1 says they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damaged;
+
+impl From<Damaged> for Failure {
+    fn from(_: Damaged) -> Self {
+        let message = "a message of the stream is not in the form of protocol version 1";
+        Self::permanent("stream_unreadable", message).with_hint("check that the slot's plugin is pgoutput")
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -237,48 +240,48 @@ struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     #[inline]
-    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Failure> {
-        let (taken, rest) = self.0.split_at_checked(bytes).ok_or_else(damaged)?;
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Damaged> {
+        let (taken, rest) = self.0.split_at_checked(bytes).ok_or(Damaged)?;
         self.0 = rest;
         Ok(taken)
     }
 
     #[inline]
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
-        let (chunk, rest) = self.0.split_first_chunk::<N>().ok_or_else(damaged)?;
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+        let (chunk, rest) = self.0.split_first_chunk::<N>().ok_or(Damaged)?;
         self.0 = rest;
         Ok(*chunk)
     }
 
     #[inline]
-    fn u8(&mut self) -> Result<u8, Failure> {
+    fn u8(&mut self) -> Result<u8, Damaged> {
         self.chunk::<1>().map(|[byte]| byte)
     }
 
     #[inline]
-    fn u16(&mut self) -> Result<u16, Failure> {
+    fn u16(&mut self) -> Result<u16, Damaged> {
         self.chunk().map(u16::from_be_bytes)
     }
 
     #[inline]
-    fn u32(&mut self) -> Result<u32, Failure> {
+    fn u32(&mut self) -> Result<u32, Damaged> {
         self.chunk().map(u32::from_be_bytes)
     }
 
     #[inline]
-    fn u64(&mut self) -> Result<u64, Failure> {
+    fn u64(&mut self) -> Result<u64, Damaged> {
         self.chunk().map(u64::from_be_bytes)
     }
 
-    fn string(&mut self) -> Result<&'a str, Failure> {
-        let end = self.0.iter().position(|byte| *byte == 0).ok_or_else(damaged)?;
-        let text = std::str::from_utf8(self.take(end)?).map_err(|_| damaged())?;
+    fn string(&mut self) -> Result<&'a str, Damaged> {
+        let end = self.0.iter().position(|byte| *byte == 0).ok_or(Damaged)?;
+        let text = std::str::from_utf8(self.take(end)?).map_err(|_| Damaged)?;
         self.take(1)?;
         Ok(text)
     }
 
     #[inline]
-    fn datum(&mut self) -> Result<Datum<'a>, Failure> {
+    fn datum(&mut self) -> Result<Datum<'a>, Damaged> {
         match self.u8()? {
             b't' => {
                 let length = self.u32()? as usize;
@@ -286,19 +289,19 @@ impl<'a> Reader<'a> {
             }
             b'n' => Ok(Datum::Null),
             b'u' => Ok(Datum::Unchanged),
-            _ => Err(damaged()),
+            _ => Err(Damaged),
         }
     }
 
     /// A tuple that ends the message; its columns are read, and found damaged, when they are reached.
     #[inline]
-    fn last_tuple(&mut self) -> Result<Tuple<'a>, Failure> {
+    fn last_tuple(&mut self) -> Result<Tuple<'a>, Damaged> {
         Ok(Tuple { count: self.u16()?, columns: self.0 })
     }
 
     /// A tuple, passing over its columns: another may follow it.
     #[inline]
-    fn tuple(&mut self) -> Result<Tuple<'a>, Failure> {
+    fn tuple(&mut self) -> Result<Tuple<'a>, Damaged> {
         let count = self.u16()?;
         let columns = self.0;
         for _ in 0..count {
@@ -307,11 +310,11 @@ impl<'a> Reader<'a> {
         Ok(Tuple { count, columns })
     }
 
-    fn old(&mut self) -> Result<Old<'a>, Failure> {
+    fn old(&mut self) -> Result<Old<'a>, Damaged> {
         match self.u8()? {
             b'K' => self.tuple().map(Old::Key),
             b'O' => self.tuple().map(Old::Full),
-            _ => Err(damaged()),
+            _ => Err(Damaged),
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) struct Stream<S> {
     inbox: Vec<u8>,
     taken: usize,
     decoding: Decoding,
+    confirmed: Lsn,
 }
 
 /// What is known of the stream up to here.
@@ -100,7 +101,7 @@ impl<S: Session> Stream<S> {
         let Position { system, end, partial } = position;
         let decoding =
             Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
-        Self { session, inbox: Vec::new(), taken: 0, decoding }
+        Self { session, inbox: Vec::new(), taken: 0, decoding, confirmed: Lsn(0) }
     }
 
     /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.
@@ -149,7 +150,9 @@ impl<S: Session> Stream<S> {
     /// Lets the server forget what is before a position.
     pub(crate) fn confirm(&mut self, position: &Position) -> Result<(), Failure> {
         // The end of complete transactions: one that is delivered in part must be sent again.
-        let Lsn(end) = position.end;
+        // Never backward, for older servers would follow.
+        self.confirmed = self.confirmed.max(position.end);
+        let Lsn(end) = self.confirmed;
         Ok(self.session.stream_confirm(end, end, end)?)
     }
 
@@ -164,7 +167,8 @@ impl<S: Session> Stream<S> {
         }
     }
 
-    /// Takes messages until the batch is full or none are left.
+    /// Takes messages until the batch is full or none are left. A message that cannot be taken waits for
+    /// the next read where rows are before it: they go out first, and the position is right before it.
     fn take<P: Peer>(
         &mut self,
         side: &mut Side<P>,
@@ -173,9 +177,14 @@ impl<S: Session> Stream<S> {
     ) -> Result<(), Failure> {
         while !out.is_full() {
             let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { break };
-            match self.decoding.apply(payload, side, settings, out)? {
-                Step::Taken => self.taken += 4 + payload.len(),
-                Step::Left => break,
+            let before = self.decoding.transaction;
+            match self.decoding.apply(payload, side, settings, out) {
+                Ok(Step::Taken) => self.taken += 4 + payload.len(),
+                Ok(Step::Left) => break,
+                Err(failure) => {
+                    self.decoding.transaction = before;
+                    return if out.writer.rows() > 0 { Ok(()) } else { Err(failure) };
+                }
             }
         }
         Ok(())
@@ -184,8 +193,10 @@ impl<S: Session> Stream<S> {
 
 impl Decoding {
     fn position(&self) -> Position {
-        let begun =
-            |transaction: &Transaction| Partial { commit: transaction.commit, rows: transaction.rows };
+        let begun = |transaction: &Transaction| Partial {
+            commit: transaction.commit,
+            rows: transaction.rows.max(transaction.skip),
+        };
         let partial = match &self.transaction {
             Some(transaction) => Some(begun(transaction)).filter(|partial| partial.rows > 0),
             None => self.resume,
@@ -290,10 +301,16 @@ impl Decoding {
     }
 
     fn truncate(&mut self, relations: &[u8], out: &mut Outgoing) -> Result<(), Failure> {
-        for oid in relations.as_chunks::<4>().0 {
+        let relations = relations.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid));
+        // All or nothing: the message is not taken in part.
+        for oid in relations.clone() {
+            if let Some(replicated) = self.relations.get(oid)? {
+                replicated.refuse_partial_truncate()?;
+            }
+        }
+        for oid in relations {
             let Some(header) = self.count(Op::Truncate)? else { continue };
-            let Some(replicated) = self.relations.get(u32::from_be_bytes(*oid))? else { continue };
-            replicated.refuse_partial_truncate()?;
+            let Some(replicated) = self.relations.get(oid)? else { continue };
             let table = replicated.index_in(out);
             out.writer.begin_row(table, &header);
             out.writer.end_row();

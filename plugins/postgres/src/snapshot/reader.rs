@@ -131,14 +131,14 @@ impl Open {
         let mut writer = BatchWriter::with_capacity(capacity);
         let table = writer.add_table(&self.mapped.table);
         while self.taken < self.inbox.len() {
-            self.taken += write_row(
-                &self.inbox[self.taken..],
-                &self.mapped,
-                table,
-                &self.header,
-                &mut writer,
-                &mut self.unescaped,
-            )?;
+            let lines = &self.inbox[self.taken..];
+            let unescaped = &mut self.unescaped;
+            match write_row(lines, &self.mapped, table, &self.header, &mut writer, unescaped) {
+                Ok(bytes) => self.taken += bytes,
+                // The rows before it go out first.
+                Err(_) if writer.rows() > 0 => break,
+                Err(failure) => return Err(failure),
+            }
             if writer.rows() >= limits.rows_max || writer.bytes() >= limits.bytes_max as usize {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use tarn_batch::Type;
 
-use crate::fixture::{config, snapshot, source, stream};
+use crate::fixture::{config, limits, snapshot, source, stream};
 use crate::server;
 
 /// Column types with literals. The text that comes must be the one the server gives for the literal,
@@ -214,9 +214,15 @@ fn a_value_without_a_place_stops_the_row_by_name_and_is_no_other_value() {
     server.query("CREATE TABLE too_late (id int PRIMARY KEY, at timestamp)");
     let mut source = source(server, config("too_late", &["public.too_late"]));
     let start = source.setup().expect("a slot");
-    server.query("INSERT INTO too_late VALUES (7, '294276-12-31 00:00:00')");
+    server.query("INSERT INTO too_late VALUES (1, 'now'), (7, '294276-12-31 00:00:00'), (8, 'now')");
     source.open(&start).expect("the stream");
-    let failure = stream(&mut source, 1, 1000).expect_err("beyond the range");
+    // The rows before it go out first, and the position is right before it.
+    let changes = source.read(limits(1000)).expect("the row before it");
+    assert_eq!(changes.rows, 1);
+    let again = source.read(limits(1000)).expect_err("beyond the range");
+    source.open(&changes.position).expect("the stream");
+    let failure = source.read(limits(1000)).expect_err("beyond the range");
+    assert_eq!(failure, again);
     assert_eq!(failure.class, tarn_sdk::FailureClass::Record);
     assert_eq!((failure.code.as_str(), failure.table.as_str()), ("value_unreadable", "public.too_late"));
     assert!(failure.message.contains("\"at\"") && failure.message.contains("id = 7"), "{}", failure.message);
