@@ -1,6 +1,7 @@
 //! What guests return, checked and translated into what the host speaks.
 
 use bytes::Bytes;
+use tarn_batch::DecodeError;
 use tarn_model::{Failure, FailureClass, Problem};
 use tarn_replication::{Batch, Limits};
 
@@ -29,19 +30,22 @@ pub(crate) fn limits(limits: Limits) -> types::Limits {
     types::Limits { rows_max: limits.rows_max, bytes_max: limits.bytes_max, wait_ms }
 }
 
-/// Bytes that the guest says are a batch; `None` where they are empty. The envelope is read, which costs
-/// no time a row: whoever decodes the rows checks those.
+/// Bytes that the guest says are a batch; `None` where they are empty. Tables and the rows' envelopes are
+/// read, cells are not: whoever decodes those checks them.
 pub(crate) fn batch(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Batch>, Failure> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    match tarn_batch::Batch::parse(&bytes) {
-        Ok(parsed) => {
-            let rows = parsed.row_count();
-            Ok(Some(Batch { rows, bytes: Bytes::from(bytes) }))
-        }
+    match count_rows(&bytes) {
+        Ok(rows) => Ok(Some(Batch { rows, bytes: Bytes::from(bytes) })),
         Err(error) => Err(invalid(plugin, function, &error.to_string())),
     }
+}
+
+fn count_rows(bytes: &[u8]) -> Result<u32, DecodeError> {
+    let batch = tarn_batch::Batch::parse(bytes)?;
+    batch.rows().try_for_each(|row| row.map(drop))?;
+    Ok(batch.row_count())
 }
 
 /// The same where the guest says how many rows there are.

@@ -123,7 +123,7 @@ impl Runtime {
 
 impl Shared {
     fn load(&self, manifest: &Manifest, bytes: &[u8]) -> Result<Component, LoadError> {
-        let component = binary::component_of(&manifest.name, bytes)?;
+        let component = binary::component_of(&self.engine, &manifest.name, bytes)?;
         let surface = Surface::read(manifest, &component)?;
         let not_compiled = |error: wasmtime::Error| LoadError::Compile {
             plugin: manifest.name.clone(),
