@@ -78,6 +78,11 @@ impl Ddl {
         format!("{} RENAME COLUMN {} TO {}", self.alter(target), ident(name), ident(new_name))
     }
 
+    /// Sets the table's comment.
+    pub(crate) fn comment(&self, target: &str, comment: &str) -> String {
+        format!("{} MODIFY COMMENT {}", self.alter(target), literal(comment))
+    }
+
     /// Empties the target; returns when it is empty everywhere (B118).
     pub(crate) fn truncate(&self, target: &str) -> String {
         format!("TRUNCATE TABLE IF EXISTS {}{} SYNC", ident(target), self.on_cluster)

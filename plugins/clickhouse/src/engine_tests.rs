@@ -1,6 +1,7 @@
 //! The connector against the ClickHouse engine.
 
 mod evolving;
+mod model;
 mod rows;
 mod scene;
 mod types;

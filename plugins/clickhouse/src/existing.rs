@@ -17,6 +17,7 @@ pub(crate) struct Existing {
     /// The engine with its arguments.
     engine_full: String,
     sorting_key: String,
+    comment: String,
     columns: Vec<ExistingColumn>,
 }
 
@@ -34,12 +35,12 @@ impl Existing {
     /// Asks the server; `None` when there is no such table.
     pub(crate) fn find(client: &mut impl Client, target: &str) -> Result<Option<Self>, Error> {
         let sql = format!(
-            "SELECT engine, engine_full, sorting_key FROM system.tables WHERE {}",
+            "SELECT engine, engine_full, sorting_key, comment FROM system.tables WHERE {}",
             is_target("name", target)
         );
         let Some(row) = text_rows(client, &sql)?.pop() else { return Ok(None) };
-        let [engine, engine_full, sorting_key] =
-            <[String; 3]>::try_from(row).map_err(|_| unreadable("three columns were asked for"))?;
+        let [engine, engine_full, sorting_key, comment] =
+            <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
         let sql = format!(
             "SELECT name, type, default_kind FROM system.columns WHERE {} ORDER BY position",
             is_target("table", target)
@@ -52,7 +53,12 @@ impl Existing {
             Ok(ExistingColumn { name, type_text, data_type, computed })
         });
         let columns = columns.collect::<Result<_, Error>>()?;
-        Ok(Some(Self { engine, engine_full, sorting_key, columns }))
+        Ok(Some(Self { engine, engine_full, sorting_key, comment, columns }))
+    }
+
+    /// The table's comment.
+    pub(crate) fn comment(&self) -> &str {
+        &self.comment
     }
 
     /// Whether it has a column.

@@ -22,6 +22,7 @@ mod config;
 mod connector;
 mod ddl;
 mod design;
+mod emptied;
 mod encoder;
 mod evolve;
 mod existing;

@@ -6,6 +6,7 @@ use tarn_sdk::sql::clickhouse::ident;
 
 use crate::calendar_range::CalendarRange;
 use crate::design::{Design, Engine, OwnColumns};
+use crate::emptied;
 use crate::encoder::Encoder;
 use crate::existing::Existing;
 use crate::fault::Fault;
@@ -19,6 +20,9 @@ pub(crate) struct Plan {
     pub(crate) target: String,
     pub(crate) engine: Engine,
     pub(crate) own: OwnColumns,
+    /// The table's comment, and the version at which it was last emptied.
+    pub(crate) comment: String,
+    pub(crate) emptied: Option<u128>,
     /// For each of the source's columns how it is written; `None` for those that are not.
     columns: Vec<Option<PlannedColumn>>,
     /// The source's columns that rows are told apart by, in the order of the sorting key.
@@ -105,6 +109,8 @@ impl Plan {
             target: design.target.clone(),
             engine: design.engine,
             own: design.own.clone(),
+            comment: existing.comment().to_owned(),
+            emptied: emptied::read(existing.comment()),
             key: design.sorting_key.iter().map(|&at| design.columns[at].source).collect(),
             // The columns are named: their order at the target is its own affair (B197).
             insert_sql: format!("INSERT INTO {} ({names}) FORMAT RowBinary", ident(&design.target)),

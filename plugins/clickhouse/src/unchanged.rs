@@ -3,7 +3,8 @@
 //! Each such value is that of the latest earlier row of the key: one in the same write, or the one in
 //! the table. Keys change on the way, so the rows are walked in order and what is known of a key is
 //! carried along. A row whose key has a later version in the table already was written by an earlier
-//! attempt, and is left out: what it would show is hidden by the later one.
+//! attempt, and is left out: what it would show is hidden by the later one. So is a row from before a
+//! TRUNCATE that an earlier attempt carried out.
 
 use std::collections::HashSet;
 
@@ -31,6 +32,14 @@ struct Step {
     after: Option<Key>,
 }
 
+/// What becomes of a pending row.
+enum Outlook<'e> {
+    /// It is written, with values of this row.
+    Completed(&'e Earlier),
+    /// It is left out: nobody could see it.
+    Hidden,
+}
+
 impl Work<'_, '_> {
     /// Completes the pending rows and puts them into the block, which is inserted whenever it is full.
     /// Returns how many bytes were sent.
@@ -48,16 +57,25 @@ impl Work<'_, '_> {
             {
                 return Ok(());
             }
+            if is_pending && !known.contains_key(&step.base) {
+                // The row that was to tell about this key was left out.
+                let wanted = Wanted::new(self.plan, row, Image::Before).map_err(failed)?;
+                known.extend(read_back(client, self.plan, &columns, &[wanted])?);
+            }
             let earlier = known.get(&step.base);
             if is_pending {
-                let earlier = earlier.ok_or(RowError::Unchanged).map_err(failed)?;
-                if earlier.version >= row.version().to_u128() {
-                    return Ok(());
+                match self.outlook(row, earlier).map_err(failed)? {
+                    Outlook::Completed(earlier) => {
+                        self.complete(row, &columns, earlier, block).map_err(failed)?;
+                    }
+                    Outlook::Hidden => {
+                        // What this write knows of the key it would have left is older than the table.
+                        if let Some(after) = step.after.filter(|after| *after != step.base) {
+                            known.remove(&after);
+                        }
+                        return Ok(());
+                    }
                 }
-                if earlier.deleted {
-                    return Err(failed(RowError::Unchanged));
-                }
-                self.complete(row, &columns, earlier, block).map_err(failed)?;
             }
             let after = match &step.after {
                 Some(after) if followed.contains(after) => {
@@ -76,6 +94,18 @@ impl Work<'_, '_> {
             Ok(())
         })?;
         Ok(sent)
+    }
+
+    /// What becomes of a pending row.
+    fn outlook<'e>(&self, row: &Row<'_>, earlier: Option<&'e Earlier>) -> Result<Outlook<'e>, RowError> {
+        let version = row.version().to_u128();
+        match earlier {
+            Some(earlier) if earlier.version >= version => Ok(Outlook::Hidden),
+            Some(earlier) if !earlier.deleted => Ok(Outlook::Completed(earlier)),
+            // What the row would show, a TRUNCATE that is to come again takes away.
+            _ if self.plan.emptied.is_some_and(|emptied| version < emptied) => Ok(Outlook::Hidden),
+            _ => Err(RowError::Unchanged),
+        }
     }
 
     /// All rows in order, with whether each is a pending one.

@@ -7,13 +7,14 @@
 
 use std::rc::Rc;
 
-use tarn_batch::{Batch, Op, Row};
+use tarn_batch::{Batch, Op, Row, Version};
 use tarn_sdk::{Ack, Failure, clock};
 
 use crate::block::Block;
 use crate::client::Client;
 use crate::config::{BLOCKS_BYTES_MAX, PENDING_ROWS_MAX};
 use crate::design::Engine;
+use crate::emptied;
 use crate::failure::of_error;
 use crate::plan::{Plan, RowError, Stamp};
 use crate::targets::Targets;
@@ -95,7 +96,7 @@ impl<'b, C: Client> Call<'_, 'b, C> {
             }
         };
         if row.op() == Op::Truncate {
-            return self.truncate(targets, at, place);
+            return self.truncate(targets, at, row.version(), place);
         }
         let segment = &mut self.segments[at];
         let start = segment.block.bytes.len();
@@ -174,7 +175,13 @@ impl<'b, C: Client> Call<'_, 'b, C> {
     }
 
     /// Empties a target, after what came before and before what comes after (B115, B116).
-    fn truncate(&mut self, targets: &Targets, at: usize, place: Place) -> Result<(), Failure> {
+    fn truncate(
+        &mut self,
+        targets: &mut Targets,
+        at: usize,
+        version: Version,
+        place: Place,
+    ) -> Result<(), Failure> {
         self.finish(at, place)?;
         let segment = &mut self.segments[at];
         segment.start = place.next();
@@ -182,10 +189,15 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         if plan.engine == Engine::Null {
             return Ok(());
         }
-        self.client.query(&targets.ddl.truncate(&plan.target)).map_err(|error| {
-            of_error(error, &format!("emptying table {}", plan.target))
-                .with_table(plan.table.qualified_name())
-        })?;
+        let comment = emptied::written(&plan.comment, version.to_u128());
+        for sql in [targets.ddl.comment(&plan.target, &comment), targets.ddl.truncate(&plan.target)] {
+            self.client.query(&sql).map_err(|error| {
+                of_error(error, &format!("emptying table {}", plan.target))
+                    .with_table(plan.table.qualified_name())
+            })?;
+        }
+        // The comment is part of the plan.
+        targets.forget(&plan.target);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -15,6 +16,8 @@ use crate::process::{self, Process};
 use crate::server_url::ServerUrl;
 use crate::tsv;
 use crate::wait::until_within;
+
+const USER: &str = "tarn";
 
 /// The user's password.
 const PASSWORD: &str = "tarn-test ch p@ss:w/?ord#%";
@@ -31,27 +34,36 @@ pub struct ClickHouse {
 #[derive(Debug)]
 enum Server {
     Own(Engine),
+    /// One engine for the test process; only the database is ours.
+    Shared,
     /// Only the database is ours.
     Given,
 }
 
 impl ClickHouse {
-    /// An engine with an empty database of a name of its own.
+    /// An engine of its own with an empty database, for tests that stop it.
     #[must_use]
     pub fn start() -> Self {
+        Self::with_database(given().unwrap_or_else(|| {
+            let engine = Engine::start();
+            (engine.address(), Server::Own(engine))
+        }))
+    }
+
+    /// An empty database on the engine that all tests of this process share.
+    #[must_use]
+    pub fn shared() -> Self {
+        // Never dropped: the leash ends it with the process.
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        Self::with_database(
+            given().unwrap_or_else(|| (ENGINE.get_or_init(Engine::start).address(), Server::Shared)),
+        )
+    }
+
+    fn with_database((address, server): (ServerUrl, Server)) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         let database = format!("tarn_test_{}_{next}", std::process::id());
-        let given = ServerUrl::from_env("TARN_TEST_CLICKHOUSE_URL", &["http"], 8123, "default");
-        let (address, server) = match given {
-            Some(address) => (address, Server::Given),
-            None => {
-                let engine = Engine::start();
-                let (user, password) = ("tarn".to_owned(), PASSWORD.to_owned());
-                let host = "127.0.0.1".to_owned();
-                (ServerUrl { host, port: engine.port, user, password }, Server::Own(engine))
-            }
-        };
         let clickhouse = Self { address, database, server };
         clickhouse
             .ask("", &format!("CREATE DATABASE {} ENGINE = Atomic", clickhouse.database))
@@ -155,6 +167,7 @@ impl ClickHouse {
     fn own(&mut self) -> &mut Engine {
         match &mut self.server {
             Server::Own(engine) => engine,
+            Server::Shared => panic!("this test stops ClickHouse: it needs its own, by start()"),
             Server::Given => {
                 panic!("this test stops ClickHouse: it needs its own, without TARN_TEST_CLICKHOUSE_URL")
             }
@@ -184,11 +197,17 @@ impl ClickHouse {
 
 impl Drop for ClickHouse {
     fn drop(&mut self) {
-        if matches!(self.server, Server::Given) {
+        if matches!(self.server, Server::Shared | Server::Given) {
             // The test has its result; a database left behind is named after it.
             let _dropped = self.ask("", &format!("DROP DATABASE IF EXISTS {} SYNC", self.database));
         }
     }
+}
+
+/// The server of `TARN_TEST_CLICKHOUSE_URL`.
+fn given() -> Option<(ServerUrl, Server)> {
+    let url = ServerUrl::from_env("TARN_TEST_CLICKHOUSE_URL", &["http"], 8123, "default")?;
+    Some((url, Server::Given))
 }
 
 /// The engine's process on a folder of its own.
@@ -214,6 +233,15 @@ impl Engine {
         panic!("the ClickHouse engine does not start; its log ends:\n{}", engine.log_tail());
     }
 
+    fn address(&self) -> ServerUrl {
+        ServerUrl {
+            host: "127.0.0.1".to_owned(),
+            port: self.port,
+            user: USER.to_owned(),
+            password: PASSWORD.to_owned(),
+        }
+    }
+
     /// Starts the process and waits; false when it ended instead.
     fn serve(&mut self) -> bool {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
@@ -222,7 +250,7 @@ impl Engine {
             .arg(script)
             .arg("--path")
             .arg(self.folder.path().join("data"))
-            .args(["--port", &self.port.to_string(), "--user", "tarn", "--verbose"])
+            .args(["--port", &self.port.to_string(), "--user", USER, "--verbose"])
             .env("ENGINE_PASSWORD", PASSWORD)
             .current_dir(self.folder.path());
         let mut process = Process::start(&mut command, self.folder.path());

@@ -26,7 +26,7 @@ fn client(config: &ClickHouseConfig) -> Client {
 
 #[tokio::test]
 async fn statements_and_inserts_work_in_the_peers_database() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let client = client(&config(&server));
     client.ping().await.expect("a pong");
     assert!(client.version().await.expect("a version").contains('.'));
@@ -41,7 +41,7 @@ async fn statements_and_inserts_work_in_the_peers_database() {
 
 #[tokio::test]
 async fn an_insert_of_many_megabytes_arrives_whole() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let client = client(&config(&server));
     client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
     let data: Vec<u8> = (0..3_000_000u64).flat_map(u64::to_le_bytes).collect();
@@ -52,7 +52,7 @@ async fn an_insert_of_many_megabytes_arrives_whole() {
 
 #[tokio::test]
 async fn a_failed_statement_has_the_servers_code_and_message() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let client = client(&config(&server));
     let error = client.query("SELECT * FROM missing").await.expect_err("no such table");
     assert_eq!((error.code(), error.class()), (60, ErrorClass::Permanent));
@@ -64,7 +64,7 @@ async fn a_failed_statement_has_the_servers_code_and_message() {
 
 #[tokio::test]
 async fn a_wrong_password_is_told_from_everything_else_and_never_shown() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let wrong = ClickHouseConfig { password: Secret::new("not the one"), ..config(&server) };
     let error = client(&wrong).version().await.expect_err("no access");
     assert_eq!((error.code(), error.class()), (516, ErrorClass::Auth));
@@ -76,14 +76,14 @@ async fn a_wrong_password_is_told_from_everything_else_and_never_shown() {
 
 #[tokio::test]
 async fn an_unknown_database_is_an_error_of_its_own() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let config = ClickHouseConfig { database: "nowhere & else".to_owned(), ..config(&server) };
     assert_eq!(client(&config).version().await.expect_err("no database").code(), 81);
 }
 
 #[tokio::test]
 async fn an_answer_beyond_the_limit_is_refused() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let sql = "SELECT repeat('x', 1000) FROM numbers(70000) FORMAT RowBinary";
     let error = client(&config(&server)).query(sql).await.expect_err("too much");
     assert!(matches!(error, Error::TooLarge { .. }));
@@ -105,7 +105,7 @@ async fn a_client_goes_on_after_the_server_was_killed_and_started_again() {
 
 #[tokio::test]
 async fn tls_is_verified_by_authority_and_name() {
-    let server = ClickHouse::start();
+    let server = ClickHouse::shared();
     let signed = rcgen::generate_simple_self_signed(["clickhouse.test".to_owned()]).expect("a certificate");
     let port = terminate_tls(&signed, server.port()).await;
     let encrypted = ClickHouseConfig {

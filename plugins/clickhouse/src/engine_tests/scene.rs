@@ -88,7 +88,7 @@ impl Scene {
             ..DestinationConfig::default()
         };
         change(&mut config);
-        let server = Rc::new(ClickHouse::start());
+        let server = Rc::new(ClickHouse::shared());
         let trouble = Rc::new(Trouble::default());
         let client = Dev { server: Rc::clone(&server), trouble: Rc::clone(&trouble) };
         let connector = Connector::new(config.clone(), client);
