@@ -20,6 +20,7 @@ pub struct Component(Arc<Loaded>);
 
 struct Loaded {
     plugin: Arc<str>,
+    label: Arc<str>,
     origin: Origin,
     pre: InstancePre<State>,
     source: Option<guest::source::GuestIndices>,
@@ -53,6 +54,7 @@ impl Component {
         let script = is(Kind::Script).then(|| guest::script::GuestIndices::new(&pre)).transpose()?;
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
+            label: manifest.label().into(),
             origin,
             pre,
             source,
@@ -85,8 +87,9 @@ impl Component {
         LoadError::KindMissing { plugin: self.plugin().to_owned(), kind }.into()
     }
 
-    pub(crate) fn name(&self) -> Arc<str> {
-        Arc::clone(&self.0.plugin)
+    /// See [`Manifest::label`].
+    pub(crate) fn label(&self) -> Arc<str> {
+        Arc::clone(&self.0.label)
     }
 
     pub(crate) fn pre(&self) -> &InstancePre<State> {

@@ -21,7 +21,7 @@ use crate::trap;
 /// A guest that was stopped halfway has whatever was in its memory at that moment, so it is never
 /// entered again: whoever owns the instance makes a new one.
 pub(crate) struct Instance<B> {
-    plugin: Arc<str>,
+    label: Arc<str>,
     ready: Option<Running<B>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Running<B> {
 impl<B> Instance<B> {
     /// An instance from `pre`, whose exports `bind` finds.
     pub(crate) async fn new(
-        plugin: Arc<str>,
+        label: Arc<str>,
         pre: &InstancePre<State>,
         capabilities: Capabilities,
         limits: Limits,
@@ -46,22 +46,20 @@ impl<B> Instance<B> {
             Err(error) => Err(error),
         };
         match instantiated {
-            Ok(bindings) => Ok(Self { plugin, ready: Some(Running { store, bindings }) }),
-            Err(error) => Err(trap::failure(&plugin, "its start", &error, &limits, &store.data().log)),
+            Ok(bindings) => Ok(Self { label, ready: Some(Running { store, bindings }) }),
+            Err(error) => Err(trap::failure(&label, "its start", &error, &limits, &store.data().log)),
         }
     }
 
-    pub(crate) fn plugin(&self) -> &str {
-        &self.plugin
+    pub(crate) fn label(&self) -> &str {
+        &self.label
     }
 
     /// Begins a call of `function`. What it gives must come back through [`Self::end`].
     pub(crate) fn begin(&mut self, function: &str) -> Result<Running<B>, Failure> {
         let Some(mut running) = self.ready.take() else {
-            let message = format!(
-                "the plugin {} cannot run {function}: an earlier call of this instance was stopped",
-                self.plugin
-            );
+            let message =
+                format!("{} cannot run {function}: an earlier call of this instance was stopped", self.label);
             return Err(Failure::retry("plugin_instance_gone", message));
         };
         running.store.data_mut().meter.begin_call();
@@ -84,7 +82,7 @@ impl<B> Instance<B> {
                 Ok(returned)
             }
             Err(error) => {
-                let failure = trap::failure(&self.plugin, function, &error, state.meter.limits(), &state.log);
+                let failure = trap::failure(&self.label, function, &error, state.meter.limits(), &state.log);
                 Err(failure)
             }
         }

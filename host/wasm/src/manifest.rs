@@ -91,6 +91,12 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Its name with what it is, as failures of its instances begin.
+    pub(crate) fn label(&self) -> String {
+        let is_script = self.kinds.iter().eq([&Kind::Script]);
+        format!("the {} {}", if is_script { "script" } else { "plugin" }, self.name)
+    }
+
     /// What every script is held to: it logs, asks for the time, and sees no store.
     pub fn script(name: impl Into<String>) -> Self {
         Self {

@@ -42,6 +42,18 @@ impl LimitReached {
             Self::Stack => "plugin_stack_limit",
         }
     }
+
+    /// What a person does about it.
+    pub(crate) fn hint(self) -> &'static str {
+        match self {
+            Self::RunTime(_) => "look for a loop that does not end, or make batches smaller",
+            Self::Memory(_) => "look for what it keeps from batch to batch, or make batches smaller",
+            Self::Output(_) => "make batches smaller; a single row must fit too",
+            Self::Stack => "look for a function that calls itself without end",
+            Self::HostCalls(_) => "look for a loop that asks the host in each turn, or make batches smaller",
+            Self::Table(_) => "report it to whoever wrote it",
+        }
+    }
 }
 
 /// The meter of one instance.

@@ -32,13 +32,13 @@ pub(crate) fn limits(limits: Limits) -> types::Limits {
 
 /// Bytes that the guest says are a batch; `None` where they are empty. Tables and the rows' envelopes are
 /// read, cells are not: whoever decodes those checks them.
-pub(crate) fn batch(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Batch>, Failure> {
+pub(crate) fn batch(label: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Batch>, Failure> {
     if bytes.is_empty() {
         return Ok(None);
     }
     match count_rows(&bytes) {
         Ok(rows) => Ok(Some(Batch { rows, bytes: Bytes::from(bytes) })),
-        Err(error) => Err(invalid(plugin, function, &error.to_string())),
+        Err(error) => Err(invalid(label, function, &error.to_string())),
     }
 }
 
@@ -50,35 +50,35 @@ fn count_rows(bytes: &[u8]) -> Result<u32, DecodeError> {
 
 /// The same where the guest says how many rows there are.
 pub(crate) fn counted_batch(
-    plugin: &str,
+    label: &str,
     function: &str,
     bytes: Vec<u8>,
     rows: u32,
 ) -> Result<Option<Batch>, Failure> {
-    let batch = batch(plugin, function, bytes)?;
+    let batch = batch(label, function, bytes)?;
     let found = batch.as_ref().map_or(0, |batch| batch.rows);
     if found != rows {
-        return Err(invalid(plugin, function, &format!("it says {rows} rows and holds {found}")));
+        return Err(invalid(label, function, &format!("it says {rows} rows and holds {found}")));
     }
     Ok(batch)
 }
 
 /// A batch without rows that names tables; `None` where it is empty.
-pub(crate) fn schema_change(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Bytes>, Failure> {
-    let batch = counted_batch(plugin, function, bytes, 0)?;
+pub(crate) fn schema_change(label: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Bytes>, Failure> {
+    let batch = counted_batch(label, function, bytes, 0)?;
     Ok(batch.map(|batch| batch.bytes))
 }
 
 /// A batch without rows that names tables, and at least one.
-pub(crate) fn schema(plugin: &str, function: &str, bytes: Vec<u8>) -> Result<Bytes, Failure> {
-    let batch = schema_change(plugin, function, bytes)?;
-    batch.ok_or_else(|| invalid(plugin, function, "it is empty"))
+pub(crate) fn schema(label: &str, function: &str, bytes: Vec<u8>) -> Result<Bytes, Failure> {
+    let batch = schema_change(label, function, bytes)?;
+    batch.ok_or_else(|| invalid(label, function, "it is empty"))
 }
 
-fn invalid(plugin: &str, function: &str, what: &str) -> Failure {
+fn invalid(label: &str, function: &str, what: &str) -> Failure {
     Failure::permanent(
         "plugin_batch_invalid",
-        format!("the plugin {plugin} returned an invalid batch from {function}: {what}"),
+        format!("{label} returned an invalid batch from {function}: {what}"),
     )
     .with_hint("report it to whoever wrote the plugin")
 }

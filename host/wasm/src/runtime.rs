@@ -1,6 +1,7 @@
 //! The sandbox as the rest of the host sees it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use tarn_model::Failure;
@@ -129,21 +130,28 @@ impl Shared {
             plugin: manifest.name.clone(),
             source: error.into_boxed_dyn_error(),
         };
-        let (compiled, origin) = self.compiled(&component).map_err(not_compiled)?;
+        let (compiled, origin) = self.compiled(&manifest.name, &component).map_err(not_compiled)?;
         Component::link(&self.engine, manifest, &compiled, &surface.kinds, origin).map_err(not_compiled)
     }
 
     /// The machine code of a component, kept or new.
-    fn compiled(&self, component: &[u8]) -> wasmtime::Result<(wasmtime::component::Component, Origin)> {
-        let Some(cache) = &self.cache else {
-            return Ok((wasmtime::component::Component::new(&self.engine, component)?, Origin::Compiled));
-        };
-        let key = Key::new(&self.engine, component);
-        if let Some(compiled) = cache.get(&key).and_then(|code| self.deserialized(&code)) {
+    fn compiled(
+        &self,
+        plugin: &str,
+        component: &[u8],
+    ) -> wasmtime::Result<(wasmtime::component::Component, Origin)> {
+        let key = self.cache.as_ref().map(|cache| (cache, Key::new(&self.engine, component)));
+        if let Some((cache, key)) = &key
+            && let Some(compiled) = cache.get(key).and_then(|code| self.deserialized(&code))
+        {
             return Ok((compiled, Origin::Cached));
         }
+        let began = Instant::now();
         let compiled = wasmtime::component::Component::new(&self.engine, component)?;
-        cache.put(&key, &compiled.serialize()?);
+        tracing::info!(plugin, took = ?began.elapsed(), "compiled");
+        if let Some((cache, key)) = &key {
+            cache.put(key, &compiled.serialize()?);
+        }
         Ok((compiled, Origin::Compiled))
     }
 

@@ -25,7 +25,7 @@ impl ScriptInstance {
     ) -> Result<Self, Failure> {
         let indices = component.script().ok_or_else(|| component.is_no(Kind::Script))?;
         let bind = |store: &mut wasmtime::Store<_>, instance: &_| indices.load(store, instance);
-        Instance::new(component.name(), component.pre(), capabilities, limits, bind).await.map(Self)
+        Instance::new(component.label(), component.pre(), capabilities, limits, bind).await.map(Self)
     }
 
     /// The entry points that the script defines, as JSON.
@@ -43,7 +43,7 @@ impl Transform for ScriptInstance {
     async fn apply(&mut self, batch: Batch) -> Result<Transformed, Failure> {
         let told = enter!(self.0, "apply", |guest, store| guest.call_apply(store, &batch.bytes));
         let outcome = told.map_err(output::failure)?;
-        let transformed = output::counted_batch(self.0.plugin(), "apply", outcome.batch, outcome.rows)?;
+        let transformed = output::counted_batch(self.0.label(), "apply", outcome.batch, outcome.rows)?;
         let rejected = outcome.rejected.into_iter().map(|rejection| Rejection {
             row: rejection.row,
             table: rejection.table,

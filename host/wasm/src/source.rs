@@ -26,7 +26,7 @@ impl SourceInstance {
     ) -> Result<Self, Failure> {
         let indices = component.source().ok_or_else(|| component.is_no(Kind::Source))?;
         let bind = |store: &mut wasmtime::Store<_>, instance: &_| indices.load(store, instance);
-        Instance::new(component.name(), component.pre(), capabilities, limits, bind).await.map(Self)
+        Instance::new(component.label(), component.pre(), capabilities, limits, bind).await.map(Self)
     }
 
     /// Takes the settings as JSON. Opens nothing.
@@ -50,7 +50,7 @@ impl SourceInstance {
     /// The mapped tables as a batch without rows.
     pub async fn schema(&mut self) -> Result<Bytes, Failure> {
         let told = enter!(self.0, "schema", |guest, store| guest.call_schema(store));
-        output::schema(self.0.plugin(), "schema", told.map_err(output::failure)?)
+        output::schema(self.0.label(), "schema", told.map_err(output::failure)?)
     }
 
     /// Makes what the stream needs at the source and returns where the stream starts.
@@ -93,8 +93,8 @@ impl Source for SourceInstance {
         let told = enter!(self.0, "read", |guest, store| guest.call_read(store, limits));
         let changes = told.map_err(output::failure)?;
         Ok(Changes {
-            schema: output::schema_change(self.0.plugin(), "read", changes.schema)?,
-            batch: output::counted_batch(self.0.plugin(), "read", changes.batch, changes.rows)?,
+            schema: output::schema_change(self.0.label(), "read", changes.schema)?,
+            batch: output::counted_batch(self.0.label(), "read", changes.batch, changes.rows)?,
             position: Position::new(changes.position),
             sequence: changes.sequence,
         })
@@ -133,6 +133,6 @@ impl SnapshotSource for SourceInstance {
         let limits = output::limits(limits);
         let told =
             enter!(self.0, "read-snapshot", |guest, store| { guest.call_read_snapshot(store, limits) });
-        output::batch(self.0.plugin(), "read-snapshot", told.map_err(output::failure)?)
+        output::batch(self.0.label(), "read-snapshot", told.map_err(output::failure)?)
     }
 }

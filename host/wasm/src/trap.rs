@@ -11,12 +11,12 @@ use crate::meter::LimitReached;
 /// What wasmtime says when a guest hands over more bytes than it may. It has no type of its own.
 const OUTPUT_LIMIT_TEXT: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// What every trap ends with: whoever owns the instance makes a new one.
-const HINT: &str = "report it to whoever wrote the plugin or script";
+/// What to do about a fault of the guest's own.
+const FAULT_HINT: &str = "report it to whoever wrote it";
 
 /// Names plugin, function, what happened, where in the guest, and what the guest logged last.
 pub(crate) fn failure(
-    plugin: &str,
+    label: &str,
     function: &str,
     error: &wasmtime::Error,
     limits: &Limits,
@@ -25,12 +25,12 @@ pub(crate) fn failure(
     if let Some(error) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return Failure::retry(
             "plugin_pool_exhausted",
-            format!("no room for another instance of the plugin {plugin}: {error}"),
+            format!("no room for another instance of {label}: {error}"),
         )
         .with_hint("run fewer mirrors or snapshot workers at the same time");
     }
-    let (code, what) = cause(error, limits);
-    let mut message = format!("the plugin {plugin} was stopped in {function}: {what}");
+    let (code, what, hint) = cause(error, limits);
+    let mut message = format!("{label} was stopped in {function}: {what}");
     let frames = frames(error);
     if !frames.is_empty() {
         message.push_str(&format!("; in {}", frames.join(" < ")));
@@ -39,18 +39,18 @@ pub(crate) fn failure(
     if !tail.is_empty() {
         message.push_str(&format!("; its last log lines: {tail}"));
     }
-    Failure::permanent(code, message).with_hint(HINT)
+    Failure::permanent(code, message).with_hint(hint)
 }
 
-/// The failure's name and what happened.
-fn cause(error: &wasmtime::Error, limits: &Limits) -> (&'static str, String) {
+/// The failure's name, what happened, and what to do about it.
+fn cause(error: &wasmtime::Error, limits: &Limits) -> (&'static str, String, &'static str) {
     if let Some(limit) = limit_reached(error, limits) {
-        return (limit.code(), limit.to_string());
+        return (limit.code(), limit.to_string(), limit.hint());
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::UnreachableCodeReached) => ("plugin_panicked", "it panicked".to_owned()),
-        Some(trap) => ("plugin_trapped", trap.to_string()),
-        None => ("plugin_trapped", chain(error.root_cause())),
+        Some(Trap::UnreachableCodeReached) => ("plugin_panicked", "it panicked".to_owned(), FAULT_HINT),
+        Some(trap) => ("plugin_trapped", trap.to_string(), FAULT_HINT),
+        None => ("plugin_trapped", chain(error.root_cause()), FAULT_HINT),
     }
 }
 
