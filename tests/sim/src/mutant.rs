@@ -24,6 +24,9 @@ pub enum Mutant {
     SchemaLost,
     /// Finished partitions are not caught up at a later point.
     NoCatchUp,
+    /// A table counts as loaded once none of its partitions is pending, though some were read at an older
+    /// point than others.
+    LoadedAtSeveralPoints,
     /// A partition counts as done when it is opened.
     DoneBeforeRead,
     /// Unchanged values of tables that are still loading are not fetched.

@@ -6,7 +6,7 @@ use tarn_sim::seeds::some_seed_fails;
 use tarn_sim::storm::stormy;
 
 /// Seeds tried before a bug counts as missed.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 2_000;
 
 fn assert_caught(mutant: Mutant, scenario: Scenario) {
     let caught = some_seed_fails(SEEDS, |seed| stormy(seed, scenario, mutant));
@@ -59,6 +59,11 @@ fn rows_before_their_columns_are_caught() {
 #[test]
 fn finished_partitions_left_at_an_older_point_are_caught() {
     assert_caught(Mutant::NoCatchUp, Scenario::LoadThenStream);
+}
+
+#[test]
+fn a_table_loaded_at_several_points_is_caught() {
+    assert_caught(Mutant::LoadedAtSeveralPoints, Scenario::LoadThenStream);
 }
 
 #[test]
