@@ -28,7 +28,7 @@ impl<C: Client> Connector<C> {
         validate::validate(&mut self.targets, &mut self.client, schema)
     }
 
-    pub(crate) fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+    pub(crate) fn evolve(&mut self, schema: &[Table]) -> Result<(), Failure> {
         evolve::evolve(&mut self.targets, &mut self.client, schema)
     }
 

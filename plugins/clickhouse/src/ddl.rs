@@ -3,7 +3,7 @@
 use tarn_sdk::DestinationConfig;
 use tarn_sdk::sql::clickhouse::{ident, literal};
 
-use crate::design::{Design, Engine};
+use crate::design::{Design, DesignColumn, Engine};
 use crate::target_type::TargetType;
 
 /// Where DDL runs, and with which family of engines.
@@ -29,9 +29,9 @@ impl Ddl {
         let columns = design
             .columns
             .iter()
-            .map(|column| (column.name.as_str(), &column.data_type))
-            .chain(own.iter().map(|(name, data_type)| (*name, data_type)))
-            .map(|(name, data_type)| format!("    {} {data_type}", ident(name)));
+            .map(definition)
+            .chain(own.iter().map(|(name, data_type)| format!("{} {data_type}", ident(name))))
+            .map(|definition| format!("    {definition}"));
         let columns = columns.collect::<Vec<_>>().join(",\n");
         let mut sql = format!(
             "CREATE TABLE IF NOT EXISTS {}{} (\n{columns}\n) ENGINE = {}",
@@ -60,8 +60,8 @@ impl Ddl {
     }
 
     /// Adds a column unless it is there.
-    pub(crate) fn add_column(&self, target: &str, name: &str, data_type: &TargetType) -> String {
-        format!("{} ADD COLUMN IF NOT EXISTS {} {data_type}", self.alter(target), ident(name))
+    pub(crate) fn add_column(&self, target: &str, column: &DesignColumn) -> String {
+        format!("{} ADD COLUMN IF NOT EXISTS {}", self.alter(target), definition(column))
     }
 
     /// Changes a column's type; waits for the data to be rewritten.
@@ -73,9 +73,10 @@ impl Ddl {
         )
     }
 
-    /// Gives a column another name.
+    /// Gives a column another name; waits for the data to be rewritten.
     pub(crate) fn rename_column(&self, target: &str, name: &str, new_name: &str) -> String {
-        format!("{} RENAME COLUMN {} TO {}", self.alter(target), ident(name), ident(new_name))
+        let alter = self.alter(target);
+        format!("{alter} RENAME COLUMN {} TO {} SETTINGS mutations_sync = 1", ident(name), ident(new_name))
     }
 
     /// Sets the table's comment.
@@ -95,6 +96,14 @@ impl Ddl {
 
     fn alter(&self, target: &str) -> String {
         format!("ALTER TABLE {}{}", ident(target), self.on_cluster)
+    }
+}
+
+fn definition(column: &DesignColumn) -> String {
+    let definition = format!("{} {}", ident(&column.name), column.data_type);
+    match column.origin {
+        Some(origin) => format!("{definition} COMMENT {}", literal(&origin.to_string())),
+        None => definition,
     }
 }
 

@@ -8,6 +8,7 @@ use tarn_sdk::{DestinationColumn, DestinationConfig, DestinationTable, Problem};
 use crate::calendar_range::CalendarRange;
 use crate::column_type::usual_type;
 use crate::encoder::Encoder;
+use crate::origin::Origin;
 use crate::target_type::TargetType;
 
 /// A target as it is to be made.
@@ -29,6 +30,7 @@ pub(crate) struct Design {
 pub(crate) struct DesignColumn {
     /// Its index at the source.
     pub(crate) source: usize,
+    pub(crate) origin: Option<Origin>,
     /// Its name at the target.
     pub(crate) name: String,
     pub(crate) data_type: TargetType,
@@ -190,7 +192,7 @@ fn columns(mapping: &DestinationTable, table: &Table, findings: &mut Findings<'_
         }
         let name = &setting_of.destination_name;
         let name = if name.is_empty() { column.name.clone() } else { name.clone() };
-        columns.push(DesignColumn { source, name, data_type });
+        columns.push(DesignColumn { source, origin: Origin::new(table, column), name, data_type });
     }
     columns
 }

@@ -1,12 +1,11 @@
 //! Making targets, and bringing their columns to what the source has.
 //!
 //! Only what keeps every stored value is done: columns are added, widened and renamed. A column that
-//! left the source stays; one that was dropped and made anew under its name is kept aside (B091). What
-//! cannot be done is a failure with a remedy, before any row of the new form is written.
+//! left the source stays; one whose name went to another column is kept aside (B091). What cannot be
+//! done is a failure with a remedy, before any row of the new form is written. Everything is decided from
+//! the table as it is, so that the same change may come twice, and an earlier one again.
 
-mod widening;
-
-use tarn_batch::{Column, Table};
+use tarn_batch::Table;
 use tarn_sdk::{Failure, log};
 
 use crate::calendar_range::CalendarRange;
@@ -15,15 +14,16 @@ use crate::design::{Design, DesignColumn};
 use crate::encoder::Encoder;
 use crate::existing::Existing;
 use crate::failure::of_error;
+use crate::origin::Origin;
 use crate::target_type::TargetType;
 use crate::targets::Targets;
-use widening::widens;
+use crate::widening::widens;
 
 /// One statement's worth of change.
 #[derive(Debug, PartialEq)]
 enum Change {
     Rename { from: String, to: String },
-    Add { name: String, data_type: TargetType },
+    Add(DesignColumn),
     Modify { name: String, data_type: TargetType },
 }
 
@@ -31,29 +31,18 @@ enum Change {
 pub(crate) fn evolve(
     targets: &mut Targets,
     client: &mut impl Client,
-    schema: Vec<Table>,
+    schema: &[Table],
 ) -> Result<(), Failure> {
     for table in schema {
         if targets.mapping(&table.qualified_name()).is_none() {
             continue;
         }
-        let design = targets.design(&table)?;
+        let design = targets.design(table)?;
         let range = targets.range(client)?;
         let statements = match targets.find(client, &design.target)? {
             None => vec![targets.ddl.create(&design)],
             Some(existing) => {
-                // A table of someone else's is not touched.
-                if let Some((difference, hint)) = existing.own_differences(&design).into_iter().next() {
-                    let message = format!("table {} is there, and {difference}", design.target);
-                    return Err(Failure::permanent("target_incompatible", message)
-                        .with_hint(hint)
-                        .with_table(table.qualified_name()));
-                }
-                let previous =
-                    targets.previous(&table).and_then(|table| Some((table, targets.design(table).ok()?)));
-                let previous = previous.as_ref().map(|(table, design)| Named { table, design });
-                let wanted = Named { table: &table, design: &design };
-                let changes = changes(&wanted, previous.as_ref(), &existing, range)?;
+                let changes = Evolution::new(table, &design, &existing, range).changes()?;
                 changes.iter().map(|change| statement(targets, &design.target, change)).collect()
             }
         };
@@ -63,7 +52,6 @@ pub(crate) fn evolve(
             client.query(&sql).map_err(|error| of_error(error, &doing).with_table(table.qualified_name()))?;
         }
         targets.forget(&design.target);
-        targets.evolved(table);
     }
     Ok(())
 }
@@ -71,29 +59,145 @@ pub(crate) fn evolve(
 fn statement(targets: &Targets, target: &str, change: &Change) -> String {
     match change {
         Change::Rename { from, to } => targets.ddl.rename_column(target, from, to),
-        Change::Add { name, data_type } => targets.ddl.add_column(target, name, data_type),
+        Change::Add(column) => targets.ddl.add_column(target, column),
         Change::Modify { name, data_type } => targets.ddl.modify_column(target, name, data_type),
     }
 }
 
-/// A version of a table and the design it has.
-struct Named<'a> {
+/// The way from a table as it is to its design.
+struct Evolution<'a> {
     table: &'a Table,
     design: &'a Design,
+    existing: &'a Existing,
+    range: CalendarRange,
+    /// The table's columns as the changes so far leave them.
+    columns: Vec<Present<'a>>,
+    changes: Vec<Change>,
 }
 
-impl Named<'_> {
-    fn source(&self, column: &DesignColumn) -> &Column {
-        &self.table.columns[column.source]
+/// A column that is there.
+struct Present<'a> {
+    name: String,
+    /// Its name before the changes.
+    found_as: &'a str,
+    origin: Option<Origin>,
+}
+
+impl<'a> Evolution<'a> {
+    fn new(table: &'a Table, design: &'a Design, existing: &'a Existing, range: CalendarRange) -> Self {
+        let present =
+            |(name, origin): (&'a str, _)| Present { name: name.to_owned(), found_as: name, origin };
+        let columns = existing.origins().map(present).collect();
+        Self { table, design, existing, range, columns, changes: Vec::new() }
     }
 
-    fn by_attribute(&self, attribute: i32) -> Option<&DesignColumn> {
-        // 0 is no number of a column.
-        self.design.columns.iter().find(|column| attribute != 0 && self.source(column).attribute == attribute)
+    fn changes(mut self) -> Result<Vec<Change>, Failure> {
+        // A table of someone else's is not touched.
+        if let Some((difference, hint)) = self.existing.own_differences(self.design).into_iter().next() {
+            let message = format!("table {} is there, and {difference}", self.design.target);
+            return Err(Failure::permanent("target_incompatible", message)
+                .with_hint(hint)
+                .with_table(self.table.qualified_name()));
+        }
+        for column in &self.design.columns {
+            self.make_way(column)?;
+            match self.found(column) {
+                Some(at) => {
+                    let found_as = self.columns[at].found_as;
+                    self.rename(at, &column.name)?;
+                    self.retype(column, self.existing.type_of(found_as))?;
+                }
+                None => self.add(column)?,
+            }
+        }
+        Ok(self.changes)
     }
 
-    fn by_name(&self, name: &str) -> Option<&DesignColumn> {
-        self.design.columns.iter().find(|column| column.name == name)
+    /// Puts a column aside that has the name of this one and holds another one of the source's.
+    fn make_way(&mut self, column: &DesignColumn) -> Result<(), Failure> {
+        let Some(wanted) = column.origin else { return Ok(()) };
+        let other = |present: &Present<'_>| {
+            present
+                .origin
+                .filter(|origin| present.name == column.name && origin.is_beside(wanted) && *origin != wanted)
+        };
+        let found = self.columns.iter().enumerate().find_map(|(at, present)| Some((at, other(present)?)));
+        match found {
+            Some((at, origin)) => self.rename(at, &origin.aside(&column.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The column that holds this one: by the source's number, else by name.
+    fn found(&self, column: &DesignColumn) -> Option<usize> {
+        let by_origin = |present: &Present<'_>| present.origin.is_some() && present.origin == column.origin;
+        self.columns
+            .iter()
+            .position(by_origin)
+            .or_else(|| self.columns.iter().position(|present| present.name == column.name))
+    }
+
+    fn rename(&mut self, at: usize, name: &str) -> Result<(), Failure> {
+        let from = self.columns[at].name.clone();
+        if from == name {
+            return Ok(());
+        }
+        if self.existing.is_sorting_key(self.columns[at].found_as) {
+            return Err(
+                self.refused(&from, "is part of the sorting key, whose columns ClickHouse does not rename")
+            );
+        }
+        if self.columns.iter().any(|present| present.name == name) {
+            return Err(self.refused(&from, &format!("would be a second {name}")));
+        }
+        name.clone_into(&mut self.columns[at].name);
+        self.changes.push(Change::Rename { from, to: name.to_owned() });
+        Ok(())
+    }
+
+    /// A new column has NULL in the rows that are there already: what the source shows in them (its
+    /// default) is not known here, and anything but NULL would be made up.
+    fn add(&mut self, column: &DesignColumn) -> Result<(), Failure> {
+        if self.table.columns[column.source].key > 0 {
+            let message = "became part of the key, which a table cannot be sorted by later";
+            return Err(self.refused(&column.name, message));
+        }
+        if !column.data_type.is_nullable() {
+            log::warn(&format!(
+                "table {}: column {} is NOT NULL at the source; rows written before show NULL until they change",
+                self.design.target, column.name
+            ));
+        }
+        let data_type = column.data_type.clone().nullable();
+        self.changes.push(Change::Add(DesignColumn { data_type, ..column.clone() }));
+        Ok(())
+    }
+
+    /// Lets a column hold what the source's holds now.
+    fn retype(&mut self, column: &DesignColumn, found: Option<&TargetType>) -> Result<(), Failure> {
+        let source = &self.table.columns[column.source];
+        let Some(found) = found else {
+            return Err(self.refused(&column.name, "has a type or default that rows cannot go to"));
+        };
+        let (holds, held) = (found.value_type(), column.data_type.value_type());
+        let encodes = Encoder::new(&source.data_type, found, self.range).is_some();
+        // Where rows can go as it is, it is widened only if the source's type is the wider one.
+        let is_wide = encodes && !widens(holds, held);
+        if !is_wide && !widens(holds, held) {
+            let message = format!("is {found} and would have to be {}", column.data_type);
+            return Err(self.refused(&column.name, &message));
+        }
+        if source.key > 0 && !is_wide {
+            let message = "is part of the sorting key, whose type ClickHouse does not change";
+            return Err(self.refused(&column.name, message));
+        }
+        let value_type = if is_wide { found.clone() } else { column.data_type.clone() };
+        let nullable = column.data_type.is_nullable() || found.is_nullable();
+        let data_type = if nullable { value_type.nullable() } else { value_type };
+        if data_type != *found {
+            self.changes.push(Change::Modify { name: column.name.clone(), data_type });
+        }
+        Ok(())
     }
 
     fn refused(&self, column: &str, message: &str) -> Failure {
@@ -102,106 +206,4 @@ impl Named<'_> {
             .with_hint("resync the table, or change its target by hand and resume")
             .with_table(self.table.qualified_name())
     }
-}
-
-fn changes(
-    wanted: &Named<'_>,
-    previous: Option<&Named<'_>>,
-    existing: &Existing,
-    range: CalendarRange,
-) -> Result<Vec<Change>, Failure> {
-    let mut changes = Vec::new();
-    for column in &wanted.design.columns {
-        let source = wanted.source(column);
-        let there = existing.has(&column.name);
-        if let Some(previous) = previous {
-            let same = previous.by_attribute(source.attribute);
-            if !there
-                && let Some(old) =
-                    same.filter(|old| existing.has(&old.name) && wanted.by_name(&old.name).is_none())
-            {
-                if source.key > 0 {
-                    return Err(wanted.refused(&old.name, "is part of the sorting key and was renamed"));
-                }
-                changes.push(Change::Rename { from: old.name.clone(), to: column.name.clone() });
-                changes.extend(retyped(wanted, column, existing.type_of(&old.name), range)?);
-                continue;
-            }
-            let replaced = previous.by_name(&column.name).map(|old| previous.source(old).attribute);
-            if there && let Some(old) = replaced.filter(|&old| old != source.attribute) {
-                changes.extend(replaced_column(wanted, column, old, existing)?);
-                continue;
-            }
-        }
-        if there {
-            changes.extend(retyped(wanted, column, existing.type_of(&column.name), range)?);
-        } else {
-            changes.push(added(wanted, column)?);
-        }
-    }
-    Ok(changes)
-}
-
-/// A new column has NULL in the rows that are there already: what the source shows in them (its
-/// default) is not known here, and anything but NULL would be made up.
-fn added(wanted: &Named<'_>, column: &DesignColumn) -> Result<Change, Failure> {
-    if wanted.source(column).key > 0 {
-        return Err(
-            wanted.refused(&column.name, "became part of the key, which a table cannot be sorted by later")
-        );
-    }
-    if !column.data_type.is_nullable() {
-        log::warn(&format!(
-            "table {}: column {} is NOT NULL at the source; rows written before show NULL until they change",
-            wanted.design.target, column.name
-        ));
-    }
-    Ok(Change::Add { name: column.name.clone(), data_type: column.data_type.clone().nullable() })
-}
-
-/// The column of this name is another one than before: the old one's values go aside under a name of
-/// their own.
-fn replaced_column(
-    wanted: &Named<'_>,
-    column: &DesignColumn,
-    old_attribute: i32,
-    existing: &Existing,
-) -> Result<Vec<Change>, Failure> {
-    let aside = format!("{}_dropped_{old_attribute}", column.name);
-    if existing.has(&aside) {
-        return Ok(Vec::new());
-    }
-    let add = added(wanted, column)?;
-    Ok(vec![Change::Rename { from: column.name.clone(), to: aside }, add])
-}
-
-/// The change that lets a column hold what the source's now holds; none where it does already.
-fn retyped(
-    wanted: &Named<'_>,
-    column: &DesignColumn,
-    found: Option<&TargetType>,
-    range: CalendarRange,
-) -> Result<Option<Change>, Failure> {
-    let source = wanted.source(column);
-    let Some(found) = found else {
-        return Err(wanted.refused(&column.name, "has a type or default that rows cannot go to"));
-    };
-    let (holds, held) = (found.value_type(), column.data_type.value_type());
-    let encodes = Encoder::new(&source.data_type, found, range).is_some();
-    let type_is_wide = encodes && (holds == held || widens(held, holds) || !widens(holds, held));
-    if !type_is_wide && !widens(holds, held) {
-        let message = format!("is {found} and would have to be {}", column.data_type);
-        return Err(wanted.refused(&column.name, &message));
-    }
-    if source.key > 0 && !type_is_wide {
-        return Err(
-            wanted.refused(&column.name, "is part of the sorting key, whose type ClickHouse does not change")
-        );
-    }
-    let value_type = if type_is_wide { found.clone() } else { column.data_type.clone() };
-    let data_type = match column.data_type.is_nullable() || found.is_nullable() {
-        true => value_type.nullable(),
-        false => value_type,
-    };
-    Ok((data_type != *found).then(|| Change::Modify { name: column.name.clone(), data_type }))
 }

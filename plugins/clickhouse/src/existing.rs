@@ -8,7 +8,9 @@ use crate::client::{Client, Error, text_rows};
 use crate::ddl::is_target;
 use crate::design::{Design, DesignColumn, Engine, OwnColumns};
 use crate::encoder::Encoder;
+use crate::origin::Origin;
 use crate::target_type::TargetType;
+use crate::widening::widens;
 
 /// A table's engine and columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +31,7 @@ struct ExistingColumn {
     data_type: Option<TargetType>,
     /// Whether the server computes it.
     computed: bool,
+    origin: Option<Origin>,
 }
 
 impl Existing {
@@ -42,23 +45,34 @@ impl Existing {
         let [engine, engine_full, sorting_key, comment] =
             <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
         let sql = format!(
-            "SELECT name, type, default_kind FROM system.columns WHERE {} ORDER BY position",
+            "SELECT name, type, default_kind, comment FROM system.columns WHERE {} ORDER BY position",
             is_target("table", target)
         );
         let columns = text_rows(client, &sql)?.into_iter().map(|row| {
-            let [name, type_text, default_kind] =
-                <[String; 3]>::try_from(row).map_err(|_| unreadable("three columns were asked for"))?;
+            let [name, type_text, default_kind, comment] =
+                <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
+            let origin = Origin::parse(&comment);
             let data_type = TargetType::parse(&type_text);
             let computed = matches!(default_kind.as_str(), "MATERIALIZED" | "ALIAS");
-            Ok(ExistingColumn { name, type_text, data_type, computed })
+            Ok(ExistingColumn { name, type_text, data_type, computed, origin })
         });
         let columns = columns.collect::<Result<_, Error>>()?;
         Ok(Some(Self { engine, engine_full, sorting_key, comment, columns }))
     }
 
+    /// Whether a column is part of the sorting key.
+    pub(crate) fn is_sorting_key(&self, name: &str) -> bool {
+        key_columns(&self.sorting_key).iter().any(|column| column == name)
+    }
+
     /// The table's comment.
     pub(crate) fn comment(&self) -> &str {
         &self.comment
+    }
+
+    /// Its columns' names, each with the source's column that it holds.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&str, Option<Origin>)> {
+        self.columns.iter().map(|column| (column.name.as_str(), column.origin))
     }
 
     /// Whether it has a column.
@@ -141,6 +155,15 @@ impl Existing {
                 ),
                 remedy,
             )),
+            Some(holds) if source.key > 0 && widens(holds.value_type(), column.data_type.value_type()) => {
+                Some((
+                    format!(
+                        "key column {} is {}, which is narrower than the source's",
+                        column.name, found.type_text
+                    ),
+                    remedy,
+                ))
+            }
             // B188: a NULL must not become a default. Arrays have no NULL; a value decides there.
             Some(holds)
                 if column.data_type.is_nullable() && !holds.is_nullable() && holds.can_be_nullable() =>

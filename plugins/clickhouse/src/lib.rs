@@ -29,6 +29,7 @@ mod existing;
 mod failure;
 mod fault;
 mod key_literal;
+mod origin;
 mod plan;
 mod read_back;
 mod row_binary;
@@ -36,6 +37,7 @@ mod target_type;
 mod targets;
 mod unchanged;
 mod validate;
+mod widening;
 mod write;
 
 #[cfg(test)]
@@ -65,11 +67,11 @@ impl Destination for ClickHouse {
     }
 
     fn prepare(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
-        self.0.evolve(schema)
+        self.0.evolve(&schema)
     }
 
     fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
-        self.0.evolve(schema)
+        self.0.evolve(&schema)
     }
 
     fn write(&mut self, batches: Vec<Vec<u8>>) -> Result<Ack, Failure> {

@@ -1,6 +1,5 @@
 //! The mirror's targets: which table goes where, and how.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use tarn_batch::Table;
@@ -22,14 +21,12 @@ pub(crate) struct Targets {
     range: Option<CalendarRange>,
     /// One plan a target: for the version of its table that rows came in last.
     plans: Vec<Rc<Plan>>,
-    /// The version of each table that was last prepared or evolved, by the source's number.
-    known: HashMap<u32, Table>,
 }
 
 impl Targets {
     pub(crate) fn new(config: DestinationConfig) -> Self {
         let ddl = Ddl::new(&config);
-        Self { config, ddl, range: None, plans: Vec::new(), known: HashMap::new() }
+        Self { config, ddl, range: None, plans: Vec::new() }
     }
 
     /// The mapping of a source's table, with its index in the settings.
@@ -88,16 +85,6 @@ impl Targets {
     /// The server's table changed: it is looked at again.
     pub(crate) fn forget(&mut self, target: &str) {
         self.plans.retain(|plan| plan.target != target);
-    }
-
-    /// The version of a table that came before this one.
-    pub(crate) fn previous(&self, table: &Table) -> Option<&Table> {
-        self.known.get(&table.id)
-    }
-
-    /// The target has the columns of this version now.
-    pub(crate) fn evolved(&mut self, table: Table) {
-        self.known.insert(table.id, table);
     }
 }
 

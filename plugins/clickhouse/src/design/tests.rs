@@ -45,6 +45,13 @@ fn a_target_is_made_with_the_sources_types_and_key() {
 }
 
 #[test]
+fn columns_say_which_of_the_sources_they_hold() {
+    let mut table = table(vec![column("id", Type::Int8, false, 1)]);
+    table.columns[0].attribute = 3;
+    assert!(create(|_| {}, &table).contains("`id` Int64 COMMENT 'tarn: 1.3',"));
+}
+
+#[test]
 fn a_replicated_target_is_made_on_its_cluster_with_the_mirrors_names() {
     let sql = create(
         |config| {

@@ -48,6 +48,7 @@ fn a_table_of_another_form_is_refused_naming_each_difference() {
             "column _tarn_version is UInt64, not UInt128",
             "column _tarn_is_deleted is missing",
             "column _tarn_synced_at is missing",
+            "key column id is Int32, which is narrower than the source's",
             "column name is String, and the source's may be NULL",
         ]
         .map(|difference| format!("{TARGET}: table t is there, and {difference}"))
@@ -78,6 +79,18 @@ fn a_wrong_sorting_key_is_refused() {
     );
     let found = problems(&mut scene, &[items()]);
     assert!(found[0].contains("not by the source's key (id)"), "{found:?}");
+}
+
+#[test]
+fn a_key_of_a_narrower_type_is_refused() {
+    let mut scene = Scene::new();
+    scene.query(
+        "CREATE TABLE t (id Int32, name Nullable(String), _tarn_synced_at DateTime64(6), \
+         _tarn_is_deleted UInt8, _tarn_version UInt128) \
+         ENGINE = ReplacingMergeTree(_tarn_version, _tarn_is_deleted) ORDER BY id",
+    );
+    let found = problems(&mut scene, &[items()]);
+    assert!(found[0].contains("key column id is Int32, which is narrower"), "{found:?}");
 }
 
 #[test]

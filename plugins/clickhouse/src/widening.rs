@@ -4,7 +4,7 @@ use crate::target_type::TargetType;
 
 /// Whether ClickHouse turns every value of one type into the same value of another, as PostgreSQL
 /// would show it.
-pub(super) fn widens(from: &TargetType, to: &TargetType) -> bool {
+pub(crate) fn widens(from: &TargetType, to: &TargetType) -> bool {
     use TargetType::{
         Date, Date32, DateTime64, Decimal, Enum, FixedString, Float32, Float64, Int, String, UInt, Uuid,
     };
