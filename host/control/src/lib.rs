@@ -1,1 +1,46 @@
-//! tarn-control
+//! What should be against what is: the rules about peers, mirrors and scripts, and the runs that bring
+//! every mirror to its desired state.
+
+mod config;
+mod control;
+mod error;
+mod guest_settings;
+mod hooks;
+mod instance;
+mod instances;
+mod journal;
+mod logs;
+mod mirrors;
+mod peers;
+mod plugins;
+mod probe;
+mod progress;
+mod roles;
+mod run;
+mod script_compilation;
+mod scripts;
+mod supervisor;
+mod validation;
+mod watch;
+
+pub use control::{Control, ControlParts, ControlSettings};
+pub use error::ControlError;
+pub use hooks::{
+    CompileError, PeerProbe, Pending, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+};
+pub use instance::InstanceInfo;
+pub use journal::{Journal, JournalWriter};
+pub use logs::{LogAnswer, LogRequest};
+pub use mirrors::{
+    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, StateChange, StatusDetails, StatusQuery,
+    TotalRows,
+};
+pub use peers::{PeerCreation, PeerInfo, PeerOutcome, config_key};
+pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
+pub use probe::DriverProbe;
+pub use progress::Progress;
+pub use roles::{is_destination, is_source, unserved_kind};
+pub use script_compilation::ComponentCompiler;
+pub use scripts::ScriptUpload;
+pub use supervisor::Supervisor;
+pub use validation::ConnectorValidator;

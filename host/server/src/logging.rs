@@ -13,8 +13,7 @@ pub fn start(settings: &Settings) {
         Err(error) => (EnvFilter::new("info"), Some(error)),
     };
     let on_terminal = std::io::stderr().is_terminal();
-    let format =
-        settings.log_format.unwrap_or(if on_terminal { LogFormat::Human } else { LogFormat::Json });
+    let format = settings.log_format.unwrap_or(if on_terminal { LogFormat::Human } else { LogFormat::Json });
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Human => builder.with_ansi(on_terminal).with_target(false).init(),

@@ -8,33 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use tarn_model::Secret;
-
-/// Which features are on: see the README's section on editions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edition {
-    /// Everything on.
-    OpenSource,
-    /// Everything on.
-    Enterprise,
-    /// Scripts off; the staging bucket is the service's own.
-    Hosted,
-}
-
-impl Edition {
-    /// The name used in settings and answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenSource => "open-source",
-            Self::Enterprise => "enterprise",
-            Self::Hosted => "hosted",
-        }
-    }
-
-    fn scripts_by_default(self) -> bool {
-        !matches!(self, Self::Hosted)
-    }
-}
+use tarn_model::{Edition, Enumerated, Secret};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +34,21 @@ pub struct Settings {
     pub edition: Edition,
     /// Catalog in a PostgreSQL database, `postgres://…`. Default: SQLite in the data folder.
     pub catalog_url: Option<Secret>,
+    /// Key that seals secrets in the catalog, 32 bytes as base64. Default: a file in the data folder, made
+    /// at the first start.
+    pub sealing_key: Option<Secret>,
     /// Whether scripts may be uploaded and used. Default: by edition.
     pub scripts_enabled: bool,
     /// `human` or `json`. Default: human on a terminal, JSON elsewhere.
     pub log_format: Option<LogFormat>,
     /// Filter of log lines, `tracing` syntax. Default `info`.
     pub log: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::load(None, []).expect("the defaults are good")
+    }
 }
 
 /// All mistakes of one start.
@@ -84,13 +67,14 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "listen",
     "data_dir",
     "username",
     "password",
     "edition",
     "catalog_url",
+    "sealing_key",
     "scripts_enabled",
     "log_format",
     "log",
@@ -164,13 +148,10 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn settings(mut self) -> Settings {
         let edition = self
-            .parse("edition", "open-source, enterprise or hosted", |text| match text {
-                "open-source" => Some(Edition::OpenSource),
-                "enterprise" => Some(Edition::Enterprise),
-                "hosted" => Some(Edition::Hosted),
-                _ => None,
+            .parse("edition", "open-source, enterprise or hosted", |text| {
+                Edition::ALL.iter().find(|(_, _, name)| *name == text).map(|(edition, ..)| *edition)
             })
-            .unwrap_or(Edition::OpenSource);
+            .unwrap_or_default();
         Settings {
             listen: self
                 .parse("listen", "an address with port, such as 127.0.0.1:8113", |text| text.parse().ok())
@@ -185,6 +166,7 @@ impl Reader<'_> {
                         .then(|| Secret::new(text))
                 })
                 .filter(|url| !url.is_empty()),
+            sealing_key: self.text("sealing_key").map(Secret::new),
             scripts_enabled: self
                 .parse("scripts_enabled", "true or false", |text| text.parse().ok())
                 .unwrap_or_else(|| edition.scripts_by_default()),
@@ -243,7 +225,11 @@ mod tests {
     fn all_mistakes_are_reported_at_once_and_no_value_is_quoted() {
         let error = Settings::load(
             None,
-            environment(&[("TARN_LISTEN", "nowhere"), ("TARN_EDITION", "gold"), ("TARN_CATALOG_URL", "s3cret")]),
+            environment(&[
+                ("TARN_LISTEN", "nowhere"),
+                ("TARN_EDITION", "gold"),
+                ("TARN_CATALOG_URL", "s3cret"),
+            ]),
         )
         .expect_err("three mistakes")
         .to_string();

@@ -3,6 +3,7 @@
 use tarn_catalog::{BatchPage, BatchQuery};
 use tarn_model::{CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RowCounts, TableLoad, Timestamp};
 
+use crate::config::STATUS_BATCHES_MAX;
 use crate::{Control, ControlError};
 
 /// A mirror in a list.
@@ -115,7 +116,8 @@ impl Control {
         let batches = if query.exclude_batches {
             Vec::new()
         } else {
-            catalog.batches(mirror.id, BatchQuery::default()).await?.batches
+            let newest = BatchQuery { limit: Some(STATUS_BATCHES_MAX), ..BatchQuery::default() };
+            catalog.batches(mirror.id, newest).await?.batches
         };
         Ok(StatusDetails {
             loads,

@@ -37,7 +37,9 @@ impl Client {
             None => format!("curl -su :$TARN_PASSWORD {url}"),
             Some(body) => {
                 let body = body.to_string().replace('\'', r"'\''");
-                format!("curl -su :$TARN_PASSWORD {url} -H 'Content-Type: application/json' \\\n    -d '{body}'")
+                format!(
+                    "curl -su :$TARN_PASSWORD {url} -H 'Content-Type: application/json' \\\n    -d '{body}'"
+                )
             }
         }
     }
@@ -70,7 +72,8 @@ impl Client {
         let failed = |reason: String| DemoError::Api { path: path.into(), reason };
         let response = self.http.request(request).await.map_err(|error| failed(error.to_string()))?;
         let status = response.status();
-        let body = response.into_body().collect().await.map_err(|error| failed(error.to_string()))?.to_bytes();
+        let body =
+            response.into_body().collect().await.map_err(|error| failed(error.to_string()))?.to_bytes();
         let value: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         if status.is_success() { Ok(value) } else { Err(failed(format!("{status}: {value}"))) }
     }

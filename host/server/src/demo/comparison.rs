@@ -76,9 +76,7 @@ async fn key_bounds(source: &mut Connection, destination: &Client) -> Result<(i6
     let sql = format!("SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM {}", dataset::SOURCE_TABLE);
     let rows = source.query(&sql).await?;
     let number = |index: usize| -> i64 {
-        rows.first()
-            .and_then(|row| row.get(index)?.as_deref()?.parse().ok())
-            .unwrap_or_default()
+        rows.first().and_then(|row| row.get(index)?.as_deref()?.parse().ok()).unwrap_or_default()
     };
     let sql = format!("SELECT min(id), max(id) FROM {} FINAL FORMAT TSV", dataset::DESTINATION_TABLE);
     let answer = destination.query(&sql).await?;

@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn a_url_is_taken_apart_and_its_password_decoded_once() {
-        let endpoint: Endpoint = "postgres://ann:p%40ss%3Aw%2F%3Ford%23%20+@[::1]:5432/shop".parse().expect("good");
+        let endpoint: Endpoint =
+            "postgres://ann:p%40ss%3Aw%2F%3Ford%23%20+@[::1]:5432/shop".parse().expect("good");
         assert_eq!((endpoint.host.as_str(), endpoint.port), ("::1", 5432));
         assert_eq!(endpoint.password.expose(), "p@ss:w/?ord# +");
         assert_eq!(format!("{endpoint:?}"), "ann@::1:5432/shop");

@@ -51,7 +51,7 @@ impl Demo {
             args.data_dir = Some(folder.path().to_owned());
         }
         let source = Postgres::new(args.postgres.postgres()).open().await?;
-        let destination = ClickHouse::new(args.clickhouse.clickhouse())?;
+        let destination = ClickHouse::new(&args.clickhouse.clickhouse())?;
         destination.query("SELECT 1").await?;
         let password = crate::password::generate();
         let settings = Settings {
@@ -60,7 +60,7 @@ impl Demo {
             password: Some(password.clone()),
             ..Settings::default()
         };
-        let server = Server::start(settings).await?;
+        let server = Server::start(settings, false).await?;
         let api = Client::new(server.address(), password.clone());
         Ok(Self { args, server, api, password, source, destination, _folder: folder })
     }
@@ -114,13 +114,15 @@ impl Demo {
                     "password": password, "database": endpoint.database, "disable_tls": true}},
                     "allow_update": true})
             };
-            let answer = self.call("peers/create", &body(endpoint.password.expose()), &body("********")).await?;
+            let answer =
+                self.call("peers/create", &body(endpoint.password.expose()), &body("********")).await?;
             if answer["status"] != "CREATED" {
                 let reason = answer["message"].as_str().unwrap_or_default().to_owned();
                 return Err(DemoError::Api { path: "peers/create".into(), reason });
             }
         }
-        let body = |source: &str| json!({"script": {"id": -1, "lang": "lua", "name": "mask", "source": source}});
+        let body =
+            |source: &str| json!({"script": {"id": -1, "lang": "lua", "name": "mask", "source": source}});
         self.call("scripts", &body(SCRIPT), &body("… examples/scripts/mask.lua …")).await?;
         Ok(())
     }
@@ -163,7 +165,11 @@ impl Demo {
         bar.set_position(self.args.rows);
         bar.finish();
         let seconds = begun.elapsed().as_secs_f64();
-        say(&format!("{} rows in {seconds:.1} s, {:.0} rows/s", self.args.rows, self.args.rows as f64 / seconds));
+        say(&format!(
+            "{} rows in {seconds:.1} s, {:.0} rows/s",
+            self.args.rows,
+            self.args.rows as f64 / seconds
+        ));
         Ok(())
     }
 
@@ -203,7 +209,8 @@ impl Demo {
     /// How long the last row of a round takes to be seen at the destination.
     async fn arrival(&self, round: u64) -> Result<Duration, DemoError> {
         let last = dataset::last_key(self.args.rows, round);
-        let sql = format!("SELECT count() FROM {} FINAL WHERE id = {last} FORMAT TSV", dataset::DESTINATION_TABLE);
+        let sql =
+            format!("SELECT count() FROM {} FINAL WHERE id = {last} FORMAT TSV", dataset::DESTINATION_TABLE);
         let begun = Instant::now();
         while begun.elapsed() < ARRIVAL_DEADLINE {
             if self.destination.query(&sql).await?.starts_with(b"1") {
@@ -232,7 +239,10 @@ fn report(comparison: &Comparison) {
         say(&format!("EQUAL: {} rows are the same on both sides", comparison.equal));
         return;
     }
-    say(&format!("DIFFERENT: {} rows differ, {} are the same; the first:", comparison.differing, comparison.equal));
+    say(&format!(
+        "DIFFERENT: {} rows differ, {} are the same; the first:",
+        comparison.differing, comparison.equal
+    ));
     for difference in &comparison.first {
         say(&difference.to_string());
     }

@@ -1,0 +1,58 @@
+//! Every bound of this crate, each with its reason.
+
+use std::time::Duration;
+
+/// Entries that wait to be stored. A mirror makes a few a second; a flood is cut and counted rather than
+/// let it hold up the loop.
+pub(crate) const JOURNAL_ENTRIES_MAX: usize = 4096;
+
+/// Entries stored by one transaction of the catalog.
+pub(crate) const JOURNAL_BATCH_MAX: usize = 256;
+
+/// How often the supervisor looks at the catalog when nobody wakes it: another process may share it.
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long a mirror rests after its run ended without a state that says why, such as with the catalog
+/// away. Without it the next run would end the same way at once.
+pub(crate) const RERUN_DELAY: Duration = Duration::from_secs(5);
+
+/// How long a drop may take at the source before it goes on without it: a person waits for it, and a
+/// source that is gone must not keep its mirror.
+pub(crate) const TEARDOWN_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long a check of a new mirror may take at each side: clients wait 60 s.
+pub(crate) const VALIDATION_DEADLINE: Duration = Duration::from_secs(25);
+
+/// How long all runs together may take to end when the process is asked to. Above the loop's own drain
+/// deadline, below the 10 s after which container runtimes kill.
+pub(crate) const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(9);
+
+/// How long creating a peer waits for its store: what clients of this API are used to.
+pub(crate) const PROBE_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How long reading a peer waits for its store's version: the peer is shown without it then.
+pub(crate) const PEER_VERSION_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Most workers of a load, and most tables at a time: each is a connection to the source.
+pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
+
+/// Longest idle timeout: rows that wait for longer than a day are a mistake in the unit.
+pub(crate) const IDLE_TIMEOUT_SECONDS_MAX: u64 = 86_400;
+
+/// Most partitions of one table: each is a row of the catalog and a statement at the source.
+pub(crate) const SNAPSHOT_PARTITIONS_MAX: u32 = 100_000;
+
+/// Largest source of a script, in bytes: a component in base64. Text is far below it.
+pub(crate) const SCRIPT_SOURCE_BYTES_MAX: usize = 24 * 1024 * 1024;
+
+/// Most log entries of one page.
+pub(crate) const LOG_PAGE_MAX: u32 = 1_000;
+
+/// How often an edit is checked again because the mirror changed while it was checked.
+pub(crate) const EDIT_ATTEMPTS_MAX: u32 = 5;
+
+/// Longest name of a publication, in bytes: PostgreSQL cuts what is longer.
+pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
+
+/// Most batches in a status, newest first: a console polls it. The batches' own route has all.
+pub(crate) const STATUS_BATCHES_MAX: u32 = 1_000;

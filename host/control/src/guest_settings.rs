@@ -1,0 +1,73 @@
+//! A mirror as its guests are told of it: JSON in the form that `wit/README.md` lists.
+
+use serde_json::json;
+use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
+
+/// What the source is configured with. `loading` are the tables whose rows are still being loaded while
+/// changes are streamed.
+pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
+    let table = |table: &TableMapping| json!({"source": table.source, "exclude": table.exclude});
+    json!({
+        "mirror": spec.name,
+        "slot": spec.slot(),
+        "publication": spec.publication(),
+        "publicationManaged": spec.publication_managed(),
+        "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
+        "loading": loading,
+    })
+    .to_string()
+}
+
+/// What the destination is configured with.
+pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer) -> String {
+    let (cluster, replicated) = match &peer.config {
+        PeerConfig::Clickhouse(config) => (config.cluster.as_str(), config.replicated),
+        PeerConfig::Postgres(_) => ("", false),
+    };
+    json!({
+        "mirror": spec.name,
+        "tables": spec.tables.iter().map(destination_table).collect::<Vec<_>>(),
+        "softDeleteColumn": spec.soft_delete_col_name,
+        "syncedAtColumn": spec.synced_at_col_name,
+        "cluster": cluster,
+        "replicated": replicated,
+    })
+    .to_string()
+}
+
+fn destination_table(table: &TableMapping) -> serde_json::Value {
+    let columns: Vec<_> = table
+        .columns
+        .iter()
+        .map(|column| {
+            json!({
+                "sourceName": column.source_name,
+                "destinationName": column.destination_name,
+                "destinationType": column.destination_type,
+                "ordering": column.ordering,
+                "nullableEnabled": column.nullable_enabled,
+            })
+        })
+        .collect();
+    json!({
+        "source": table.source,
+        "destination": table.destination,
+        "engine": table.engine.store_name(),
+        "partitionKey": table.partition_key,
+        "exclude": table.exclude,
+        "columns": columns,
+    })
+}
+
+/// What a script is opened with.
+pub(crate) fn script(spec: &MirrorSpec) -> String {
+    let table = |table: &TableMapping| json!({"source": table.source, "destination": table.destination});
+    json!({
+        "mirror": spec.name,
+        "sourcePeer": spec.source_peer,
+        "destinationPeer": spec.destination_peer,
+        "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
+        "output": "rows",
+    })
+    .to_string()
+}

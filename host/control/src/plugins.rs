@@ -1,0 +1,203 @@
+//! The connectors this process has, and instances of them bound to peers.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tarn_catalog::Catalog;
+use tarn_model::{Failure, Peer, PeerConfig, ScriptReference};
+use tarn_wasm::{
+    Capabilities, Component, DestinationInstance, Limits, LoadError, LogSink, Manifest, ManifestError,
+    Runtime, ScriptInstance, SourceInstance,
+};
+
+/// A plugin as the binary carries it.
+#[derive(Clone, Copy, Debug)]
+pub struct BundledPlugin {
+    /// Its `plugin.toml`.
+    pub manifest: &'static str,
+    /// The component, or the core module of one.
+    pub component: &'static [u8],
+}
+
+/// What [`Plugins::load`] takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundle {
+    /// The PostgreSQL source.
+    pub postgres: BundledPlugin,
+    /// The ClickHouse destination.
+    pub clickhouse: BundledPlugin,
+    /// The Lua runtime that scripts are compiled into.
+    pub script_lua: BundledPlugin,
+}
+
+/// Why the connectors cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginsError {
+    /// A manifest is wrong.
+    #[error("a bundled plugin's manifest cannot be used")]
+    Manifest(#[from] ManifestError),
+    /// A component does not load.
+    #[error("a bundled plugin cannot be loaded")]
+    Load(#[from] LoadError),
+}
+
+/// The loaded connectors. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Plugins {
+    runtime: Runtime,
+    postgres: Component,
+    clickhouse: Component,
+    script_runtime: &'static [u8],
+    summaries: Arc<[ConnectorSummary]>,
+}
+
+/// A connector as people see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConnectorSummary {
+    /// Its name.
+    pub name: String,
+    /// Its own version.
+    pub version: String,
+    /// `source`, `destination` or `script`.
+    pub kind: String,
+    /// What it is granted.
+    pub capabilities: Vec<String>,
+}
+
+impl Plugins {
+    /// Loads what the binary carries.
+    ///
+    /// # Errors
+    /// [`PluginsError`]; the process cannot work without them.
+    pub async fn load(runtime: Runtime, bundle: Bundle) -> Result<Self, PluginsError> {
+        let manifests = [
+            Manifest::parse(bundle.postgres.manifest)?,
+            Manifest::parse(bundle.clickhouse.manifest)?,
+            Manifest::parse(bundle.script_lua.manifest)?,
+        ];
+        let postgres = runtime.load(&manifests[0], bundle.postgres.component).await?;
+        let clickhouse = runtime.load(&manifests[1], bundle.clickhouse.component).await?;
+        let summaries = manifests.iter().map(summary).collect();
+        Ok(Self { runtime, postgres, clickhouse, script_runtime: bundle.script_lua.component, summaries })
+    }
+
+    /// The connectors, for people.
+    pub fn summaries(&self) -> &[ConnectorSummary] {
+        &self.summaries
+    }
+
+    /// The core module that Lua scripts are compiled into.
+    pub fn script_runtime(&self) -> &'static [u8] {
+        self.script_runtime
+    }
+
+    /// A configured source of a peer.
+    ///
+    /// # Errors
+    /// The peer's kind has no source, or the guest's own failure.
+    pub async fn source(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<SourceInstance, Failure> {
+        let PeerConfig::Postgres(config) = &peer.config else {
+            return Err(no_connector(peer, "source"));
+        };
+        let capabilities = Capabilities::postgres(log, tarn_postgres::Client::new(config.clone()));
+        let mut source = self.runtime.source(&self.postgres, capabilities, Limits::connector()).await?;
+        source.configure(settings).await?;
+        Ok(source)
+    }
+
+    /// A configured destination of a peer.
+    ///
+    /// # Errors
+    /// The peer's kind has no destination, its settings cannot be used, or the guest's own failure.
+    pub async fn destination(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<DestinationInstance, Failure> {
+        let PeerConfig::Clickhouse(config) = &peer.config else {
+            return Err(no_connector(peer, "destination"));
+        };
+        let client = tarn_clickhouse::Client::new(config).map_err(|error| {
+            Failure::permanent(
+                "peer_settings",
+                format!("the settings of peer {} cannot be used: {error}", peer.name),
+            )
+            .with_hint("correct the peer with allow_update")
+        })?;
+        let capabilities = Capabilities::clickhouse(log, client);
+        let mut destination =
+            self.runtime.destination(&self.clickhouse, capabilities, Limits::connector()).await?;
+        destination.configure(settings).await?;
+        Ok(destination)
+    }
+
+    /// The component of a stored script, with the version it is of.
+    ///
+    /// # Errors
+    /// There is no such script or version, or its component does not load.
+    pub async fn load_script(
+        &self,
+        catalog: &Catalog,
+        reference: &ScriptReference,
+    ) -> Result<LoadedScript, Failure> {
+        let missing = || {
+            Failure::permanent("script_missing", format!("there is no script {}", reference.name))
+                .with_hint("upload it again, or drop the mirror")
+        };
+        let script = catalog.script(reference).await?.ok_or_else(missing)?;
+        let bytes = catalog.component(&script.digest).await?.ok_or_else(missing)?;
+        let manifest = Manifest::script(&script.name);
+        let component = self.runtime.load(&manifest, bytes).await?;
+        Ok(LoadedScript { name: script.name, version: script.version, digest: script.digest, component })
+    }
+
+    /// An opened instance of a script.
+    ///
+    /// # Errors
+    /// The guest's own failure.
+    pub async fn script(
+        &self,
+        script: &LoadedScript,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<ScriptInstance, Failure> {
+        let capabilities = Capabilities::log(log);
+        let mut instance = self.runtime.script(&script.component, capabilities, Limits::script()).await?;
+        instance.open(settings).await?;
+        Ok(instance)
+    }
+}
+
+/// A script ready to make instances of.
+#[derive(Clone, Debug)]
+pub struct LoadedScript {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// The digest of its component.
+    pub digest: String,
+    component: Component,
+}
+
+fn summary(manifest: &Manifest) -> ConnectorSummary {
+    let kinds: Vec<_> = manifest.kinds.iter().map(|kind| kind.name()).collect();
+    ConnectorSummary {
+        name: manifest.name.clone(),
+        version: manifest.version.clone(),
+        kind: kinds.join(","),
+        capabilities: manifest.capabilities.iter().map(|capability| capability.name().to_owned()).collect(),
+    }
+}
+
+fn no_connector(peer: &Peer, role: &str) -> Failure {
+    let message = format!("no installed connector serves peer {} as a {role}", peer.name);
+    Failure::permanent("connector_missing", message)
+        .with_hint("sources are PostgreSQL peers, destinations ClickHouse peers")
+}

@@ -1,0 +1,159 @@
+//! One run of a mirror: from where the catalog says it is to where its desired state wants it.
+//!
+//! ```text
+//!  desired running:   [resync] → [set up] → [carry out an edit] → [load] → stream … until asked to stop
+//!  desired paused:    rest
+//!  desired terminated: tear down
+//! ```
+//!
+//! Each step is recorded when it is done and can be repeated, so that a run may end anywhere, by a kill
+//! too, and the next one goes on. A run reports states under the epoch it began with; when a request came
+//! in between, its reports are void and it ends.
+
+mod load;
+mod setup;
+mod stream;
+mod teardown;
+
+use std::sync::Arc;
+
+use tarn_catalog::{Catalog, Observed};
+use tarn_model::{DesiredState, Failure, Mirror, MirrorState};
+use tarn_replication::{Ended, Instances as _, Observer, Run, supervise};
+use tokio_util::sync::CancellationToken;
+
+use crate::instances::MirrorInstances;
+use crate::journal::Journal;
+use crate::plugins::Plugins;
+use crate::progress::Progress;
+use crate::watch::Watch;
+
+/// What every run shares.
+#[derive(Clone, Debug)]
+pub(crate) struct Workshop {
+    pub(crate) catalog: Catalog,
+    pub(crate) plugins: Plugins,
+    pub(crate) journal: Journal,
+    pub(crate) progress: Progress,
+}
+
+/// A run of one mirror.
+pub(crate) struct MirrorRun {
+    workshop: Workshop,
+    mirror: Mirror,
+    watch: Arc<Watch>,
+    stop: CancellationToken,
+}
+
+/// How a life of a running mirror ended.
+enum LifeEnd {
+    /// Asked to stop, or a request came in between.
+    Stopped,
+    /// Loaded, and that was all.
+    Completed,
+}
+
+impl MirrorRun {
+    pub(crate) fn new(workshop: Workshop, mirror: Mirror, stop: CancellationToken) -> Self {
+        let Workshop { journal, progress, .. } = workshop.clone();
+        let watch = Arc::new(Watch::new(mirror.id, &mirror.spec.name, journal, progress));
+        Self { workshop, mirror, watch, stop }
+    }
+
+    /// Runs until there is nothing to do, or until asked to stop.
+    ///
+    /// # Errors
+    /// The catalog could not be used: the state says nothing about it, so the run is to be repeated.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        match self.mirror.desired {
+            DesiredState::Running => self.work().await,
+            DesiredState::Paused => self.rest().await,
+            DesiredState::Terminated => self.tear_down().await,
+        }
+    }
+
+    async fn rest(&self) -> Result<(), Failure> {
+        if self.observe(MirrorState::Paused).await? {
+            self.watch.info("paused");
+        }
+        Ok(())
+    }
+
+    async fn work(&self) -> Result<(), Failure> {
+        let observer = Arc::clone(&self.watch) as Arc<dyn Observer>;
+        let run = Run::new(observer, self.stop.clone());
+        match supervise(&run, |run| self.life(run)).await {
+            Ok(Ended::Value(LifeEnd::Completed)) => {
+                if self.observe(MirrorState::Completed).await? {
+                    self.watch.info("completed: the tables are loaded, and changes were not asked for");
+                }
+            }
+            Ok(Ended::Value(LifeEnd::Stopped) | Ended::Stopped { trouble: None }) => {}
+            Ok(Ended::Stopped { trouble: Some(trouble) }) => {
+                self.watch.warn(format!("met trouble while stopping: {trouble}"));
+            }
+            Err(failure) => {
+                self.watch.failed(&failure);
+                self.observe_failure(&failure).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One life: every step that is not done yet, then the stream.
+    async fn life(&self, run: Run) -> Result<LifeEnd, Failure> {
+        let Workshop { catalog, plugins, .. } = &self.workshop;
+        let Some(mirror) = catalog.mirror_by_id(self.mirror.id).await? else { return Ok(LifeEnd::Stopped) };
+        let instances = Arc::new(MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch).await?);
+        if mirror.state == MirrorState::Resync && !self.forget(&instances).await? {
+            return Ok(LifeEnd::Stopped);
+        }
+        // The instance that set up the source holds the point of the first load.
+        let mut holder = None;
+        if catalog.stream_start(mirror.id).await?.is_none() {
+            if !self.observe(MirrorState::Setup).await? {
+                return Ok(LifeEnd::Stopped);
+            }
+            holder = Some(self.set_up(&instances).await?);
+        }
+        if let Some(edit) = &mirror.edit
+            && !self.carry_out(&instances, edit).await?
+        {
+            return Ok(LifeEnd::Stopped);
+        }
+        let loading = self.unfinished_tables().await?;
+        let streamed_before = holder.is_none() && mirror.resume_at == MirrorState::Running;
+        if !loading.is_empty() && streamed_before {
+            return self.load_beside_stream(&instances, &loading, run).await;
+        }
+        if !loading.is_empty() && !self.load_first(&instances, holder, &run).await? {
+            return Ok(LifeEnd::Stopped);
+        }
+        if mirror.spec.initial_snapshot_only {
+            let mut source = instances.source().await?;
+            self.remove_from_source(&mut source).await?;
+            return Ok(LifeEnd::Completed);
+        }
+        if !self.observe(MirrorState::Running).await? {
+            return Ok(LifeEnd::Stopped);
+        }
+        self.watch.info(match instances.loaded_script() {
+            Some(script) => format!("streaming, with script {} version {}", script.name, script.version),
+            None => "streaming".to_owned(),
+        });
+        self.stream(&instances, &[], run).await?;
+        Ok(LifeEnd::Stopped)
+    }
+
+    /// Reports a state; false when a later request made the report void.
+    async fn observe(&self, state: MirrorState) -> Result<bool, Failure> {
+        let Mirror { id, epoch, .. } = self.mirror;
+        Ok(self.workshop.catalog.observe(id, epoch, state, None).await? == Observed::Stored)
+    }
+
+    async fn observe_failure(&self, failure: &Failure) -> Result<(), Failure> {
+        let Mirror { id, epoch, .. } = self.mirror;
+        self.workshop.catalog.observe(id, epoch, MirrorState::Failed, Some(failure)).await?;
+        Ok(())
+    }
+}

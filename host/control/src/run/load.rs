@@ -1,0 +1,112 @@
+//! Loading existing rows, before the stream or beside it.
+
+use std::sync::Arc;
+
+use tarn_model::{Failure, MirrorState};
+use tarn_replication::{
+    HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger as _, SnapshotSettings,
+    snapshot,
+};
+use tarn_wasm::SourceInstance;
+
+use super::stream::record_policy;
+use super::{LifeEnd, MirrorRun};
+use crate::instances::MirrorInstances;
+
+impl MirrorRun {
+    /// Tables of the ledger that are not loaded, or not all of them at one point.
+    pub(super) async fn unfinished_tables(&self) -> Result<Vec<String>, Failure> {
+        let tables = self.workshop.catalog.ledger(self.mirror.id).load().await?;
+        Ok(tables.into_iter().filter(|table| !table.is_complete()).map(|table| table.table).collect())
+    }
+
+    /// Loads everything while nothing is streamed; false when asked to stop.
+    pub(super) async fn load_first(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        holder: Option<SourceInstance>,
+        run: &Run,
+    ) -> Result<bool, Failure> {
+        if !self.observe(MirrorState::Snapshot).await? {
+            return Ok(false);
+        }
+        let ended = self.load(instances, holder, run.clone()).await?;
+        Ok(ended == SnapshotEnd::Complete)
+    }
+
+    /// Loads the tables of an edit while the others are streamed. The stream ends with the load: the next
+    /// life streams all tables alike.
+    pub(super) async fn load_beside_stream(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        loading: &[String],
+        run: Run,
+    ) -> Result<LifeEnd, Failure> {
+        if !self.observe(MirrorState::Running).await? {
+            return Ok(LifeEnd::Stopped);
+        }
+        self.watch.info(format!("loading {} beside the stream", loading.join(", ")));
+        let both = run.child();
+        let load = async {
+            let ended = self.load(instances, None, both.clone()).await;
+            both.stop.cancel();
+            ended
+        };
+        let stream = async {
+            let ended = self.stream(instances, loading, both.clone()).await;
+            both.stop.cancel();
+            ended
+        };
+        let (loaded, streamed) = tokio::join!(load, stream);
+        streamed?;
+        match loaded? {
+            SnapshotEnd::Paused => Ok(LifeEnd::Stopped),
+            SnapshotEnd::Complete if run.stop.is_cancelled() => Ok(LifeEnd::Stopped),
+            SnapshotEnd::Complete => Box::pin(self.life(run)).await,
+        }
+    }
+
+    async fn load(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        holder: Option<SourceInstance>,
+        run: Run,
+    ) -> Result<SnapshotEnd, Failure> {
+        let catalog = &self.workshop.catalog;
+        let id = self.mirror.id;
+        self.workshop.progress.forget(id);
+        let mut holder = match holder {
+            Some(holder) => holder,
+            None => instances.source().await?,
+        };
+        let (token, horizon) = holder.hold_snapshot().await?;
+        let start = catalog.stream_start(id).await?.ok_or_else(no_start)?;
+        let held = HeldSnapshot { token, horizon, generation: catalog.next_generation(id).await?, start };
+        let ledger = Arc::new(catalog.ledger(id));
+        let ended = snapshot(Arc::clone(instances), ledger, held, self.load_settings(), run).await?;
+        if ended == SnapshotEnd::Complete {
+            self.watch.info("the load is complete");
+        }
+        Ok(ended)
+    }
+
+    fn load_settings(&self) -> SnapshotSettings {
+        let spec = &self.mirror.spec;
+        SnapshotSettings {
+            partition_rows: u64::from(spec.snapshot_num_rows_per_partition),
+            partitions_min: match spec.snapshot_num_partitions_override {
+                0 => spec.snapshot_max_parallel_workers,
+                partitions => partitions,
+            },
+            workers: spec.snapshot_max_parallel_workers,
+            tables_in_parallel: spec.snapshot_num_tables_in_parallel,
+            batch_rows_max: spec.max_batch_size,
+            records: record_policy(spec),
+            bounds: SnapshotBounds::default(),
+        }
+    }
+}
+
+fn no_start() -> Failure {
+    Failure::retry("start_missing", "the mirror has no start of its stream although it was set up")
+}

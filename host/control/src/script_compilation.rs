@@ -1,0 +1,77 @@
+//! Compiling scripts with the sandbox's compiler, off the threads that serve requests.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tarn_model::{Enumerated as _, ScriptLanguage};
+use tarn_wasm::{CompiledScript, LuaCompiler, ScriptError, compile_wasm};
+
+use crate::hooks::{CompileError, Pending, ScriptCompiler, ScriptSource};
+use crate::plugins::Plugins;
+
+/// Compiles with the bundled language runtimes. A runtime is made ready when its first script comes.
+#[derive(Clone, Debug)]
+pub struct ComponentCompiler {
+    lua_runtime: &'static [u8],
+    /// Kept between scripts; one is compiled at a time, so that uploads cannot fill the machine.
+    lua: Arc<Mutex<Option<LuaCompiler>>>,
+}
+
+impl ComponentCompiler {
+    /// A compiler over the runtimes of these plugins.
+    pub fn new(plugins: &Plugins) -> Self {
+        Self { lua_runtime: plugins.script_runtime(), lua: Arc::default() }
+    }
+
+    fn compile_now(
+        &self,
+        name: &str,
+        language: ScriptLanguage,
+        source: &str,
+    ) -> Result<CompiledScript, CompileError> {
+        match language {
+            ScriptLanguage::Lua => self.compile_lua(name, source).map_err(rejected),
+            ScriptLanguage::Wasm => {
+                let bytes = STANDARD.decode(source.trim()).map_err(|error| CompileError::Rejected {
+                    message: format!("the source is not base64: {error}"),
+                    line: 0,
+                    column: 0,
+                })?;
+                compile_wasm(name, &bytes).map_err(rejected)
+            }
+            ScriptLanguage::JavaScript => Err(CompileError::Unsupported(language.name().to_owned())),
+        }
+    }
+
+    fn compile_lua(&self, name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
+        // A compiler whose last script made it panic is made anew.
+        let mut lua = self.lua.lock().unwrap_or_else(PoisonError::into_inner);
+        let compiler = match lua.take() {
+            Some(compiler) => compiler,
+            None => LuaCompiler::new(self.lua_runtime)?,
+        };
+        let compiled = compiler.compile(name, source);
+        *lua = Some(compiler);
+        compiled
+    }
+}
+
+impl ScriptCompiler for ComponentCompiler {
+    fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>> {
+        let compiler = self.clone();
+        let (name, source) = (script.name.to_owned(), script.source.to_owned());
+        let language = script.language;
+        Box::pin(async move {
+            let work = move || compiler.compile_now(&name, language, &source);
+            match tokio::task::spawn_blocking(work).await {
+                Ok(compiled) => compiled.map(|script| script.component),
+                Err(fault) => Err(CompileError::Failed(fault.to_string())),
+            }
+        })
+    }
+}
+
+fn rejected(error: ScriptError) -> CompileError {
+    CompileError::Rejected { message: error.message, line: error.line, column: error.column.unwrap_or(0) }
+}

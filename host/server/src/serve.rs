@@ -1,0 +1,202 @@
+//! The service's whole life: build, run, drain under a deadline.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tarn_api::Credentials;
+use tarn_catalog::{Catalog, CatalogError, CatalogOptions};
+use tarn_control::{
+    Bundle, BundledPlugin, ComponentCompiler, ConnectorValidator, Control, ControlParts, ControlSettings,
+    DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
+};
+use tarn_wasm::{Runtime, RuntimeConfig, StartError};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::password::{self, PasswordError};
+use crate::settings::Settings;
+
+/// Folder of compiled components within the data folder.
+const CACHE_FOLDER: &str = "compiled";
+
+/// Why the service cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The catalog cannot be used.
+    #[error("{}", with_causes(.0))]
+    Catalog(#[from] CatalogError),
+    /// The sandbox cannot be set up.
+    #[error("{}", with_causes(.0))]
+    Sandbox(#[from] StartError),
+    /// The connectors cannot be loaded.
+    #[error("{}", with_causes(.0))]
+    Plugins(#[from] PluginsError),
+    /// There is no password to ask for.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; set TARN_LISTEN to another address")]
+    Listen {
+        /// Which one.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The operating system gives no signals.
+    #[error("cannot wait for signals: {0}")]
+    Signals(#[source] io::Error),
+}
+
+/// An error and what caused it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// A running service. Its tasks end with [`Server::shutdown`].
+pub struct Server {
+    address: SocketAddr,
+    stop: CancellationToken,
+    api: JoinHandle<io::Result<()>>,
+    supervisor: JoinHandle<()>,
+    journal: JoinHandle<()>,
+    catalog: Catalog,
+}
+
+impl Server {
+    /// Builds everything and starts to serve and to run mirrors.
+    ///
+    /// # Errors
+    /// [`ServeError`]; nothing runs then.
+    pub async fn start(settings: Settings, without_password: bool) -> Result<Self, ServeError> {
+        let catalog = Catalog::open(&CatalogOptions {
+            data_dir: settings.data_dir.clone(),
+            url: settings.catalog_url.clone(),
+            key: settings.sealing_key.clone(),
+        })
+        .await?;
+        let credentials = password::credentials(&settings, &catalog, without_password).await?;
+        let listener = listen(settings.listen).await?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| ServeError::Listen { address: settings.listen, source })?;
+        let cache_dir = Some(settings.data_dir.join(CACHE_FOLDER));
+        let runtime = Runtime::new(RuntimeConfig { cache_dir, ..RuntimeConfig::default() })?;
+        let plugins = Plugins::load(runtime, bundle()).await?;
+
+        let (journal, writer) = Journal::new(catalog.clone());
+        let control = Control::new(
+            ControlParts {
+                catalog: catalog.clone(),
+                validator: Arc::new(ConnectorValidator::new(plugins.clone())),
+                probe: Arc::new(DriverProbe),
+                compiler: Arc::new(ComponentCompiler::new(&plugins)),
+                connectors: plugins.summaries().to_vec(),
+                progress: Progress::default(),
+            },
+            ControlSettings {
+                edition: settings.edition,
+                scripts_enabled: settings.scripts_enabled,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+        );
+        let supervisor = Supervisor::new(&control, plugins, journal);
+        let stop = CancellationToken::new();
+        Ok(Self {
+            address,
+            api: tokio::spawn(serve_api(listener, control, credentials, stop.clone())),
+            supervisor: tokio::spawn(Supervisor::run(supervisor, stop.clone())),
+            journal: tokio::spawn(writer.run()),
+            stop,
+            catalog,
+        })
+    }
+
+    /// Where the API listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends the API, then the runs, then their log, each within its own deadline.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        for (name, ended) in [
+            ("api", self.api.await.map(|_| ())),
+            ("supervisor", self.supervisor.await),
+            ("journal", self.journal.await),
+        ] {
+            if let Err(error) = ended {
+                tracing::warn!(task = name, %error, "a task did not end in order");
+            }
+        }
+        self.catalog.close().await;
+    }
+}
+
+/// Serves until SIGTERM or SIGINT, then drains.
+///
+/// # Errors
+/// [`ServeError`] when the service cannot start.
+pub async fn run(settings: Settings, without_password: bool) -> Result<(), ServeError> {
+    let mut signals = Signals::new()?;
+    let server = Server::start(settings, without_password).await?;
+    tracing::info!(address = %server.address(), version = env!("CARGO_PKG_VERSION"), "tarn serves");
+    signals.wait().await;
+    tracing::info!("stopping: what is under way is finished first");
+    server.shutdown().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, ServeError> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).map_err(ServeError::Signals)?,
+            interrupt: signal(SignalKind::interrupt()).map_err(ServeError::Signals)?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })
+}
+
+async fn serve_api(
+    listener: TcpListener,
+    control: Control,
+    credentials: Credentials,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let router = tarn_api::router(control, &credentials);
+    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+}
+
+fn bundle() -> Bundle {
+    let plugin = |manifest, component| BundledPlugin { manifest, component };
+    Bundle {
+        postgres: plugin(tarn_bundle::POSTGRES_MANIFEST, tarn_bundle::POSTGRES),
+        clickhouse: plugin(tarn_bundle::CLICKHOUSE_MANIFEST, tarn_bundle::CLICKHOUSE),
+        script_lua: plugin(tarn_bundle::SCRIPT_LUA_MANIFEST, tarn_bundle::SCRIPT_LUA),
+    }
+}
