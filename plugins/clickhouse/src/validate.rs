@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tarn_batch::Table;
 use tarn_sdk::sql::clickhouse::ident;
-use tarn_sdk::{Failure, Problem};
+use tarn_sdk::{Failure, Problem, clock};
 
 use crate::client::{Client, Error, text_rows};
 use crate::config::SERVER_VERSION_MIN;
@@ -55,10 +55,10 @@ fn version_problem(version: &str) -> Option<Problem> {
 
 /// Does what a mirror does, on a table of its own.
 fn probe(targets: &Targets, client: &mut impl Client) -> Result<Option<Problem>, Failure> {
-    let name = format!("_tarn_probe_{}", targets.config.mirror);
+    // Of its own also when the same mirror is looked at twice at once.
+    let name = format!("_tarn_probe_{}_{}", targets.config.mirror, clock::now());
     let table = ident(&name);
     let statements = [
-        ("drop tables", targets.ddl.drop(&name)),
         (
             "create tables",
             format!("CREATE TABLE IF NOT EXISTS {table} (`a` UInt8) ENGINE = MergeTree ORDER BY `a`"),
