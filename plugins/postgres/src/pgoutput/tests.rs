@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn tuple(data: &[Option<&str>]) -> Vec<u8> {
@@ -120,5 +122,20 @@ fn damaged_messages_are_errors_wherever_they_end() {
     }
     for bytes in [&b""[..], b"w", b"k\0", b"x"] {
         assert!(frame(bytes).is_err(), "{bytes:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_message_makes_the_reader_panic(tag in "[BCORYIUDTMwkx]", bytes: Vec<u8>) {
+        let bytes = [tag.as_bytes(), &bytes].concat();
+        let _ = frame(&bytes);
+        let _ = split_frame(&bytes);
+        match message(&bytes) {
+            Ok(Message::Relation(relation)) => relation.columns().for_each(drop),
+            Ok(Message::Insert { new, .. } | Message::Update { new, .. }) => new.data().for_each(drop),
+            Ok(Message::Delete { old: Old::Key(old) | Old::Full(old), .. }) => old.data().for_each(drop),
+            _ => {}
+        }
     }
 }

@@ -116,6 +116,7 @@ fn damaged(mapped: &Mapped) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use tarn_batch::{Batch, Cell, Column, Op, Table, Type, Version};
 
     use super::*;
@@ -214,5 +215,37 @@ mod tests {
             failure.message
         );
         assert!(!failure.message.contains("secret"));
+    }
+
+    /// A cell as the server writes it.
+    fn written(cell: Option<&str>) -> String {
+        cell.map_or("\\N".to_owned(), |text| {
+            let escapes = [
+                ('\\', "\\\\"),
+                ('\u{8}', "\\b"),
+                ('\u{c}', "\\f"),
+                ('\n', "\\n"),
+                ('\r', "\\r"),
+                ('\t', "\\t"),
+                ('\u{b}', "\\v"),
+            ];
+            escapes.iter().fold(text.to_owned(), |text, (character, escape)| text.replace(*character, escape))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_any_texts_come_back(
+            rows in prop::collection::vec((prop::option::of("(?s).*"), prop::option::of("[\\\\\t\nN]*")), 0..5),
+        ) {
+            let line = |row: &(Option<String>, Option<String>)| {
+                format!("{}\t{}\n", written(row.0.as_deref()), written(row.1.as_deref()))
+            };
+            let lines: String = rows.iter().map(line).collect();
+            let bytes = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
+            let expected: Vec<Vec<Option<Vec<u8>>>> =
+                rows.iter().map(|row| vec![bytes(&row.0), bytes(&row.1)]).collect();
+            prop_assert_eq!(read(&lines, &[Type::Text, Type::Text]).expect("rows"), expected);
+        }
     }
 }

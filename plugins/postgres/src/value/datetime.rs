@@ -160,5 +160,5 @@ fn zone(text: &[u8]) -> Option<i32> {
 #[inline]
 pub(super) fn pair(tens: u8, ones: u8) -> Option<u8> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    (tens <= 9 && ones <= 9).then_some(tens * 10 + ones)
+    (tens <= 9 && ones <= 9).then(|| tens * 10 + ones)
 }

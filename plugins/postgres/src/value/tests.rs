@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use tarn_batch::Type;
 use tarn_batch::text::write_text;
 use tarn_batch::value::{ArrayReader, read_bool, read_i64, read_interval, read_time_tz};
@@ -290,4 +291,56 @@ fn a_damaged_array_is_an_error() {
         "{{1}{2}}",
     ];
     refused(&Type::Int4.array(), &damaged);
+}
+
+/// An array of texts as the server writes it.
+fn array_text(elements: &[Option<String>]) -> String {
+    let written: Vec<String> = elements
+        .iter()
+        .map(|element| match element {
+            None => "NULL".to_owned(),
+            Some(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+        })
+        .collect();
+    format!("{{{}}}", written.join(","))
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_decoder_panic(text: Vec<u8>, like in "[-+{}\\[\\]\"\\\\,:=. 0-9a-zBC]{0,30}") {
+        let scalars = [
+            Type::Bool, Type::Int2, Type::Int4, Type::Int8, Type::Float4, Type::Float8, NUMERIC, Type::Text,
+            Type::Bytes, Type::Date, Type::Time, Type::TimeTz, Type::Timestamp, Type::TimestampTz,
+            Type::Interval, Type::Uuid, Type::Json, Type::Enum, Type::Other,
+        ];
+        for scalar in scalars {
+            for data_type in [scalar.clone(), scalar.array()] {
+                for text in [&text[..], like.as_bytes()] {
+                    let mut out = Vec::new();
+                    if decoder(&data_type).write(text, &mut out).is_ok() {
+                        // What was taken is a value of the type.
+                        write_text(&data_type, &out, &mut String::new()).expect("a value");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_of_any_texts_come_back(elements in prop::collection::vec(prop::option::of(".*"), 1..10)) {
+        let value = value(&Type::Text.array(), &array_text(&elements)).expect("an array");
+        let read: Vec<Option<String>> = ArrayReader::new(&value)
+            .expect("an array")
+            .elements()
+            .map(|element| element.expect("an element").map(|text| String::from_utf8_lossy(text).into_owned()))
+            .collect();
+        prop_assert_eq!(read, elements);
+    }
+
+    #[test]
+    fn every_instant_comes_back(micros in -210_863_520_000_000_000_i64..9_223_371_331_200_000_000) {
+        let mut text = String::new();
+        write_text(&Type::TimestampTz, &micros.to_le_bytes(), &mut text).expect("a timestamp");
+        prop_assert_eq!(value(&Type::TimestampTz, &text), Ok(micros.to_le_bytes().to_vec()));
+    }
 }
