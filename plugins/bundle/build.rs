@@ -65,18 +65,9 @@ fn build_guests(root: &Path, modules: &Path) -> Result<(), Box<dyn Error>> {
 
 /// A component of a guest's core module.
 fn componentize(name: &str, module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let (_, bindgen) =
-        wit_component::metadata::decode(module).map_err(|error| format!("{name}: {error:#}"))?;
-    if bindgen.resolve.worlds.iter().all(|(_, world)| world.exports.is_empty()) {
-        println!(
-            "cargo::warning=the plugin {name} exports nothing yet: its core module is embedded as it is"
-        );
-        return Ok(module.to_vec());
-    }
-    let component = ComponentEncoder::default()
+    ComponentEncoder::default()
         .validate(true)
         .module(module)
         .and_then(|encoder| encoder.encode())
-        .map_err(|error| format!("the plugin {name} is no component: {error:#}"))?;
-    Ok(component)
+        .map_err(|error| format!("the plugin {name} is no component: {error:#}").into())
 }
