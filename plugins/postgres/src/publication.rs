@@ -95,16 +95,8 @@ pub(crate) fn alter<P: Peer>(
     let present = tables(side, server, name)?;
     let added: Vec<&TableName> =
         settings.tables.iter().map(|table| &table.name).filter(|name| !present.contains_key(*name)).collect();
-    if let Publication::Given(publication) = &settings.publication {
-        for table in added {
-            if !partitions_published(side, table, &present)? {
-                let message = format!("publication {publication:?} does not hold the table");
-                return Err(Failure::permanent("publication_lacks_table", message)
-                    .with_hint(format!("ALTER PUBLICATION {} ADD TABLE {}", ident(publication), table.sql()))
-                    .with_table(table.to_string()));
-            }
-        }
-        return Ok(());
+    if let Publication::Given(_) = &settings.publication {
+        return require_tables(side, name, added, &present);
     }
     let removed: Vec<&TableName> = present.keys().filter(|name| settings.table(name).is_none()).collect();
     let mut statements = Vec::new();
@@ -124,6 +116,41 @@ pub(crate) fn alter<P: Peer>(
         ));
         side.run(&statements.join("; "))
             .map_err(|error| Failure::from(error).in_context(format!("altering publication {name:?}")))?;
+    }
+    Ok(())
+}
+
+/// Looks that the publication is there and holds the mapped tables: without it, or without one of them,
+/// changes would be missing in silence, for newer servers pass over a publication that they do not find.
+pub(crate) fn check<P: Peer>(
+    side: &mut Side<P>,
+    server: &Server,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let name = settings.publication.name();
+    require(side, name)?;
+    let present = tables(side, server, name)?;
+    let names = settings.tables.iter().map(|table| &table.name);
+    require_tables(side, name, names.filter(|name| !present.contains_key(*name)), &present)
+}
+
+fn require_tables<'a, P: Peer>(
+    side: &mut Side<P>,
+    publication: &str,
+    absent: impl IntoIterator<Item = &'a TableName>,
+    present: &HashMap<TableName, PublishedTable>,
+) -> Result<(), Failure> {
+    for table in absent {
+        if !partitions_published(side, table, present)? {
+            let message = format!("publication {publication:?} does not hold the table");
+            return Err(Failure::permanent("publication_lacks_table", message)
+                .with_hint(format!(
+                    "ALTER PUBLICATION {} ADD TABLE {}, then resync the table: its changes until then are not in the stream",
+                    ident(publication),
+                    table.sql()
+                ))
+                .with_table(table.to_string()));
+        }
     }
     Ok(())
 }
@@ -161,7 +188,8 @@ pub(crate) fn remove<P: Peer>(side: &mut Side<P>, publication: &Publication) -> 
     Ok(())
 }
 
-fn require<P: Peer>(side: &mut Side<P>, name: &str) -> Result<(), Failure> {
+/// Looks that a publication is there.
+pub(crate) fn require<P: Peer>(side: &mut Side<P>, name: &str) -> Result<(), Failure> {
     match kinds(side, name)? {
         Some(_) => Ok(()),
         None => Err(missing(name)),

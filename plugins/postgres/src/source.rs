@@ -238,7 +238,8 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position; `slot_in_use`.
+    /// Class position-lost where the slot cannot serve the position; `slot_in_use`;
+    /// `publication_missing` and `publication_lacks_table`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
@@ -251,6 +252,8 @@ impl<P: Peer> PostgresSource<P> {
             )
             .with_hint("point the peer at the old server, or resync the mirror"));
         }
+        let server = self.server()?;
+        publication::check(&mut self.side, &server, &self.settings)?;
         let names = self.settings.tables.iter().map(|table| &table.name);
         let tables = catalog::tables_named(&mut self.side, names)?;
         let mut relations = Relations::default();

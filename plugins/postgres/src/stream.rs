@@ -12,11 +12,12 @@ mod rows;
 use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
 use tarn_sdk::{Changes, Failure, Limits, clock};
 
-use crate::config::READ_BYTES_MAX;
+use crate::config::{PUBLICATION_CHECK_US, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
 use crate::position::{Partial, Position};
+use crate::publication;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
@@ -33,6 +34,8 @@ pub(crate) struct Stream<S> {
     taken: usize,
     decoding: Decoding,
     confirmed: Lsn,
+    /// When the publication was last seen, by the growing clock.
+    publication_seen_us: u64,
 }
 
 /// What is known of the stream up to here.
@@ -101,7 +104,14 @@ impl<S: Session> Stream<S> {
         let Position { system, end, partial } = position;
         let decoding =
             Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
-        Self { session, inbox: Vec::new(), taken: 0, decoding, confirmed: Lsn(0) }
+        Self {
+            session,
+            inbox: Vec::new(),
+            taken: 0,
+            decoding,
+            confirmed: Lsn(0),
+            publication_seen_us: clock::monotonic(),
+        }
     }
 
     /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.
@@ -111,7 +121,12 @@ impl<S: Session> Stream<S> {
         settings: &Settings,
         limits: Limits,
     ) -> Result<Changes, Failure> {
-        let until = clock::monotonic().saturating_add(u64::from(limits.wait_ms) * 1000);
+        let now = clock::monotonic();
+        if now.saturating_sub(self.publication_seen_us) > PUBLICATION_CHECK_US {
+            publication::require(side, settings.publication.name())?;
+            self.publication_seen_us = now;
+        }
+        let until = now.saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
         loop {
             self.take(side, settings, &mut out)?;

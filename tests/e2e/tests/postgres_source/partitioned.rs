@@ -113,16 +113,20 @@ fn row_filters_and_column_lists_hold_for_both_ways() {
 }
 
 #[test]
-fn a_publication_that_is_gone_is_named() {
+fn a_publication_that_is_gone_or_lacks_a_table_is_named_and_not_passed_over() {
     let server = server();
     server.query(
         "CREATE TABLE unpublished (id int PRIMARY KEY); CREATE PUBLICATION unpublished FOR TABLE unpublished",
     );
     let mut source = source(server, given("unpublished", "public.unpublished", "unpublished"));
     let start = source.setup().expect("a slot");
-    server.query("DROP PUBLICATION unpublished; INSERT INTO unpublished VALUES (1)");
-    let failure =
-        source.open(&start).and_then(|()| stream(&mut source, 1, 10).map(|_| ())).expect_err("gone");
-    assert_eq!(failure.code, "publication_missing", "{failure}");
+    server.query("ALTER PUBLICATION unpublished DROP TABLE unpublished");
+    let failure = source.open(&start).expect_err("not in it");
+    assert_eq!(
+        (failure.code.as_str(), failure.table.as_str()),
+        ("publication_lacks_table", "public.unpublished")
+    );
+    server.query("DROP PUBLICATION unpublished");
+    assert_eq!(source.open(&start).expect_err("gone").code, "publication_missing");
     source.teardown().expect("no failure");
 }

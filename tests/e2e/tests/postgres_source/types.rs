@@ -97,6 +97,12 @@ const MATRIX: &[(&str, &[&str])] = &[
 /// What a batch says of the boxes above.
 const BOXES: &str = r#"{"(3,4),(1,2)","(5,6),(3,4)"}"#;
 
+/// The types that the server has: some are built without XML.
+fn matrix() -> Vec<(&'static str, &'static [&'static str])> {
+    let has_xml = server().try_query("SELECT '<a/>'::xml").is_ok();
+    MATRIX.iter().filter(|(name, _)| *name != "xml" || has_xml).copied().collect()
+}
+
 fn make_types() {
     server().query(
         "CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE EXTENSION ltree;
@@ -113,15 +119,16 @@ fn every_type_is_the_same_by_snapshot_and_by_stream_and_as_the_server_says() {
     // B001 to B068 as far as the source decides.
     make_types();
     let server = server();
+    let matrix = matrix();
     let columns: Vec<String> =
-        MATRIX.iter().enumerate().map(|(index, (name, _))| format!("c{index} {name}")).collect();
+        matrix.iter().enumerate().map(|(index, (name, _))| format!("c{index} {name}")).collect();
     for table in ["loaded", "streamed"] {
         server.query(&format!("CREATE TABLE {table} (id int PRIMARY KEY, {})", columns.join(", ")));
     }
-    let longest = MATRIX.iter().map(|(_, literals)| literals.len()).max().expect("types");
+    let longest = matrix.iter().map(|(_, literals)| literals.len()).max().expect("types");
     let insert = |table: &str| {
         for index in 0..longest {
-            let values: Vec<String> = MATRIX
+            let values: Vec<String> = matrix
                 .iter()
                 .map(|(_, literals)| literals.get(index).map_or("NULL".to_owned(), |l| (*l).to_owned()))
                 .collect();
@@ -139,9 +146,9 @@ fn every_type_is_the_same_by_snapshot_and_by_stream_and_as_the_server_says() {
     source.open(&start).expect("the stream");
     let (streamed, _) = stream(&mut source, longest + 1, 1000).expect("rows");
 
-    let expected = server_text(longest + 1);
+    let expected = server_text(matrix.len(), longest + 1);
     for index in 0..=longest {
-        for (place, (name, literals)) in MATRIX.iter().enumerate() {
+        for (place, (name, literals)) in matrix.iter().enumerate() {
             let literal = literals.get(index).unwrap_or(&"NULL");
             let [loaded, streamed, said] = [
                 &loaded[index].after[place + 1],
@@ -155,7 +162,7 @@ fn every_type_is_the_same_by_snapshot_and_by_stream_and_as_the_server_says() {
         }
     }
     let type_of = |name: &str| {
-        let place = MATRIX.iter().position(|(type_name, _)| *type_name == name).expect("a type");
+        let place = matrix.iter().position(|(type_name, _)| *type_name == name).expect("a type");
         let column = &schema[0].columns[place + 1];
         (column.data_type.clone(), column.type_name.clone())
     };
@@ -172,8 +179,8 @@ fn every_type_is_the_same_by_snapshot_and_by_stream_and_as_the_server_says() {
 }
 
 /// The rows as the server writes them under the same session settings.
-fn server_text(rows: usize) -> Vec<Vec<String>> {
-    let columns: Vec<String> = (0..MATRIX.len()).map(|index| format!("c{index}")).collect();
+fn server_text(columns: usize, rows: usize) -> Vec<Vec<String>> {
+    let columns: Vec<String> = (0..columns).map(|index| format!("c{index}")).collect();
     let sql = format!(
         "SET datestyle = ISO; SET timezone = UTC; SET intervalstyle = postgres; SET bytea_output = hex;
          SET extra_float_digits = 3; SET lc_monetary = 'C';
