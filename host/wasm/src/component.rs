@@ -13,6 +13,7 @@ use crate::capability::Capability;
 use crate::error::LoadError;
 use crate::manifest::{Kind, Manifest};
 use crate::state::State;
+use crate::ticker::Ticker;
 
 /// A loaded component: instances are made of it in microseconds. Cloning shares it.
 #[derive(Clone)]
@@ -21,6 +22,7 @@ pub struct Component(Arc<Loaded>);
 struct Loaded {
     plugin: Arc<str>,
     label: Arc<str>,
+    ticker: Arc<Ticker>,
     origin: Origin,
     pre: InstancePre<State>,
     source: Option<guest::source::GuestIndices>,
@@ -41,6 +43,7 @@ impl Component {
     /// Links what the manifest grants, and finds the exports of the kinds it is.
     pub(crate) fn link(
         engine: &Engine,
+        ticker: Arc<Ticker>,
         manifest: &Manifest,
         compiled: &wasmtime::component::Component,
         kinds: &BTreeSet<Kind>,
@@ -55,6 +58,7 @@ impl Component {
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
+            ticker,
             origin,
             pre,
             source,
@@ -90,6 +94,10 @@ impl Component {
     /// See [`Manifest::label`].
     pub(crate) fn label(&self) -> Arc<str> {
         Arc::clone(&self.0.label)
+    }
+
+    pub(crate) fn ticker(&self) -> Arc<Ticker> {
+        Arc::clone(&self.0.ticker)
     }
 
     pub(crate) fn pre(&self) -> &InstancePre<State> {

@@ -25,7 +25,7 @@ impl DestinationInstance {
     ) -> Result<Self, Failure> {
         let indices = component.destination().ok_or_else(|| component.is_no(Kind::Destination))?;
         let bind = |store: &mut wasmtime::Store<_>, instance: &_| indices.load(store, instance);
-        Instance::new(component.label(), component.pre(), capabilities, limits, bind).await.map(Self)
+        Instance::new(component, capabilities, limits, bind).await.map(Self)
     }
 
     /// Takes the settings as JSON. Opens nothing.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use tarn_model::Failure;
-use wasmtime::component::InstancePre;
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::capability::Capabilities;
+use crate::component::Component;
 use crate::config::{HANDLES_MAX, Limits};
 use crate::state::State;
+use crate::ticker::Ticker;
 use crate::trap;
 
 /// An instance behind the bindings `B` of its world.
@@ -22,6 +23,8 @@ use crate::trap;
 /// entered again: whoever owns the instance makes a new one.
 pub(crate) struct Instance<B> {
     label: Arc<str>,
+    /// Held because without it nothing would end a call.
+    _ticker: Arc<Ticker>,
     ready: Option<Running<B>>,
 }
 
@@ -32,21 +35,23 @@ pub(crate) struct Running<B> {
 }
 
 impl<B> Instance<B> {
-    /// An instance from `pre`, whose exports `bind` finds.
+    /// An instance of a component, whose exports `bind` finds.
     pub(crate) async fn new(
-        label: Arc<str>,
-        pre: &InstancePre<State>,
+        component: &Component,
         capabilities: Capabilities,
         limits: Limits,
         bind: impl FnOnce(&mut Store<State>, &wasmtime::component::Instance) -> wasmtime::Result<B>,
     ) -> Result<Self, Failure> {
+        let (label, pre) = (component.label(), component.pre());
         let mut store = store(pre.engine(), State::new(capabilities, limits));
         let instantiated = match pre.instantiate_async(&mut store).await {
             Ok(instance) => bind(&mut store, &instance),
             Err(error) => Err(error),
         };
         match instantiated {
-            Ok(bindings) => Ok(Self { label, ready: Some(Running { store, bindings }) }),
+            Ok(bindings) => {
+                Ok(Self { label, _ticker: component.ticker(), ready: Some(Running { store, bindings }) })
+            }
             Err(error) => Err(trap::failure(&label, "its start", &error, &limits, &store.data().log)),
         }
     }

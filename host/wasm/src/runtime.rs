@@ -21,7 +21,8 @@ use crate::script::ScriptInstance;
 use crate::source::SourceInstance;
 use crate::ticker::Ticker;
 
-/// Loads components and makes instances of them. Cloning shares it; the last clone ends its clock.
+/// Loads components and makes instances of them. Cloning shares it. Its clock ends with the last clone
+/// and the last instance.
 #[derive(Clone, Debug)]
 pub struct Runtime(Arc<Shared>);
 
@@ -29,8 +30,8 @@ pub struct Runtime(Arc<Shared>);
 struct Shared {
     engine: Engine,
     cache: Option<Cache>,
-    /// Held for its end.
-    _ticker: Ticker,
+    /// Shared with every instance, which it outlives.
+    ticker: Arc<Ticker>,
 }
 
 /// Why the sandbox cannot be set up.
@@ -67,7 +68,7 @@ impl Runtime {
             None => None,
         };
         let ticker = Ticker::start(engine.clone()).map_err(StartError::Ticker)?;
-        Ok(Self(Arc::new(Shared { engine, cache, _ticker: ticker })))
+        Ok(Self(Arc::new(Shared { engine, cache, ticker: Arc::new(ticker) })))
     }
 
     /// Checks, compiles and links a component or a core module under its manifest. Compiling takes a
@@ -131,7 +132,8 @@ impl Shared {
             source: error.into_boxed_dyn_error(),
         };
         let (compiled, origin) = self.compiled(&manifest.name, &component).map_err(not_compiled)?;
-        Component::link(&self.engine, manifest, &compiled, &surface.kinds, origin).map_err(not_compiled)
+        Component::link(&self.engine, Arc::clone(&self.ticker), manifest, &compiled, &surface.kinds, origin)
+            .map_err(not_compiled)
     }
 
     /// The machine code of a component, kept or new.

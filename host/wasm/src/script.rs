@@ -25,7 +25,7 @@ impl ScriptInstance {
     ) -> Result<Self, Failure> {
         let indices = component.script().ok_or_else(|| component.is_no(Kind::Script))?;
         let bind = |store: &mut wasmtime::Store<_>, instance: &_| indices.load(store, instance);
-        Instance::new(component.label(), component.pre(), capabilities, limits, bind).await.map(Self)
+        Instance::new(component, capabilities, limits, bind).await.map(Self)
     }
 
     /// The entry points that the script defines, as JSON.

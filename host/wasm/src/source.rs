@@ -26,7 +26,7 @@ impl SourceInstance {
     ) -> Result<Self, Failure> {
         let indices = component.source().ok_or_else(|| component.is_no(Kind::Source))?;
         let bind = |store: &mut wasmtime::Store<_>, instance: &_| indices.load(store, instance);
-        Instance::new(component.label(), component.pre(), capabilities, limits, bind).await.map(Self)
+        Instance::new(component, capabilities, limits, bind).await.map(Self)
     }
 
     /// Takes the settings as JSON. Opens nothing.

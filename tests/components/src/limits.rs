@@ -29,6 +29,18 @@ async fn a_loop_is_stopped_by_its_run_time() {
 }
 
 #[tokio::test]
+async fn a_loop_is_stopped_also_when_only_its_instance_is_left() {
+    let runtime = crate::sandbox::runtime();
+    let component =
+        runtime.load(&crate::sandbox::manifest(), crate::sandbox::MISBEHAVING).await.expect("loaded");
+    let mut source = runtime.source(&component, Capabilities::none(), tight()).await.expect("instance");
+    drop((runtime, component));
+    source.configure(r#"{"mirror":"loop"}"#).await.expect("configured");
+    let failure = read(&mut source).await.expect_err("stopped");
+    assert_eq!(failure.code, "plugin_run_time_limit");
+}
+
+#[tokio::test]
 async fn a_loop_does_not_keep_other_tasks_from_running() {
     // One thread: without yielding, the timer could not fire before the loop is stopped.
     let looping = tokio::spawn(async { stopped("loop", tight()).await });
