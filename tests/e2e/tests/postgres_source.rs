@@ -40,3 +40,9 @@ fn server() -> &'static Postgres {
         ])
     })
 }
+
+/// The server's major version: some promises need what only newer ones have.
+fn major() -> u32 {
+    let number = server().scalar("SELECT current_setting('server_version_num')::int / 10000");
+    number.and_then(|number| number.parse().ok()).expect("a number")
+}
