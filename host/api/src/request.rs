@@ -86,8 +86,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        let Path(name) = path.map_err(|_| InputError::new("", "the path cannot be read"))?;
-        Ok(Self(name))
+        match path {
+            Ok(Path(name)) if !name.contains('\0') => Ok(Self(name)),
+            _ => Err(InputError::new("", "the path cannot be read").into()),
+        }
     }
 }
 

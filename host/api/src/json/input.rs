@@ -28,6 +28,11 @@ impl InputError {
         Self::new("", format!("expected {what}, found {}", name_of(found)))
     }
 
+    /// A text that a database can hold: NUL is none to PostgreSQL.
+    fn check_text(text: &str) -> Result<(), Self> {
+        if text.contains('\0') { Err(Self::new("", "holds a NUL character")) } else { Ok(()) }
+    }
+
     /// The error as seen from the field's parent.
     fn below(mut self, parent: &str) -> Self {
         self.path = match self.path.as_str() {
@@ -121,7 +126,10 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 (_, Some(number), _) => visitor.visit_i64(number),
                 (_, _, number) => visitor.visit_f64(number.unwrap_or(f64::NAN)),
             },
-            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::String(text) => {
+                InputError::check_text(text)?;
+                visitor.visit_borrowed_str(text)
+            }
             Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), index: 0 }),
             Value::Object(object) => visitor.visit_map(Entries::of_map(object)),
         }
@@ -158,7 +166,10 @@ impl<'de> Deserializer<'de> for Node<'de> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
         match self.0 {
-            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::String(text) => {
+                InputError::check_text(text)?;
+                visitor.visit_borrowed_str(text)
+            }
             other => Err(InputError::expected(&"a text", other)),
         }
     }
@@ -245,7 +256,10 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         let Some((key, value)) = self.entries.find(|(_, value)| !value.is_null()) else { return Ok(None) };
         let name = match self.keys {
             Keys::Fields => snake(key).into_owned(),
-            Keys::Data => key.clone(),
+            Keys::Data => {
+                InputError::check_text(key)?;
+                key.clone()
+            }
         };
         let read = seed.deserialize(StrDeserializer::<InputError>::new(&name))?;
         self.last = Some((name, value));
@@ -390,6 +404,8 @@ mod tests {
                 json!({"innerList": [{}, {"ordering": "hunter2"}]}),
                 "inner_list[1].ordering: expected a whole number from 0 to 4294967295, found a text",
             ),
+            (json!({"flowJobName": "a\0b"}), "flow_job_name: holds a NUL character"),
+            (json!({"env": {"a\0": "b"}}), "env: holds a NUL character"),
             (json!({"innerList": [null]}), "inner_list[0]: expected an object, found null"),
             (json!({"port": 1, "flowJobName": "a", "flow_job_name": "b"}), "flow_job_name: is given twice"),
         ] {

@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
 
-    #[derive(Serialize)]
+    #[derive(serde::Serialize)]
     struct Sample {
         flow_job_name: String,
         num_rows: u64,

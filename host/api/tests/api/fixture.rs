@@ -1,0 +1,304 @@
+//! A router with everything behind it, and what a test needs to play the rest of the world.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tarn_api::{Credentials, router};
+use tarn_catalog::{Catalog, CatalogOptions, Observed};
+use tarn_control::{
+    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
+    Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+};
+use tarn_model::{Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret};
+use tower::ServiceExt as _;
+
+/// The password of every fixture.
+pub const PASSWORD: &str = "planted-api-password";
+/// `Authorization` of the usual client.
+pub const AUTHORIZATION: &str = "Basic OnBsYW50ZWQtYXBpLXBhc3N3b3Jk";
+
+/// What the stores say, to be set by a test.
+#[derive(Default)]
+pub struct Stores {
+    /// Why no peer can be reached.
+    pub unreachable: Mutex<Option<String>>,
+    /// What validation finds.
+    pub problems: Mutex<Vec<Problem>>,
+    /// What was looked at: purpose and tables.
+    pub looks: Mutex<Vec<(Purpose, Vec<String>)>>,
+    /// Peers that were probed, with the password each was probed with.
+    pub probed: Mutex<Vec<(String, String)>>,
+}
+
+impl PeerProbe for Stores {
+    fn version<'a>(&'a self, peer: &'a Peer) -> Pending<'a, Result<String, Failure>> {
+        Box::pin(async move {
+            let password = match &peer.config {
+                PeerConfig::Postgres(config) => config.password.expose().to_owned(),
+                PeerConfig::Clickhouse(config) => config.password.expose().to_owned(),
+            };
+            self.probed.lock().expect("whole").push((peer.name.clone(), password));
+            match self.unreachable.lock().expect("whole").clone() {
+                Some(reason) => Err(Failure::retry("unreachable", peer.config.strike_secrets(&reason))),
+                None => Ok("15.8 (test)".into()),
+            }
+        })
+    }
+}
+
+impl Validator for Stores {
+    fn validate<'a>(&'a self, validation: Validation<'a>) -> Pending<'a, Vec<Problem>> {
+        Box::pin(async move {
+            let tables = validation.spec.tables.iter().map(|table| table.source.clone()).collect();
+            self.looks.lock().expect("whole").push((validation.purpose, tables));
+            self.problems.lock().expect("whole").clone()
+        })
+    }
+}
+
+/// Compiles what does not say `syntax error`.
+struct Compiler;
+
+impl ScriptCompiler for Compiler {
+    fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>> {
+        Box::pin(async move {
+            if script.language == ScriptLanguage::JavaScript {
+                return Err(CompileError::Unsupported("javascript".into()));
+            }
+            if script.source.contains("syntax error") {
+                let message = "unexpected symbol near 'error'".into();
+                return Err(CompileError::Rejected { message, line: 3, column: 7 });
+            }
+            if script.source.contains("panic") {
+                panic!("a compiler that panics");
+            }
+            Ok(format!("component of {}", script.source).into_bytes())
+        })
+    }
+}
+
+/// An answer.
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("JSON in {}: {}", self.status, self.text))
+    }
+
+    /// The body of a success.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.text);
+        self.json()
+    }
+
+    /// A refusal's status, code, and the fields its details name.
+    #[track_caller]
+    pub fn refusal(&self) -> (u16, u64, Vec<String>) {
+        let body = self.json();
+        assert!(body["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+        let details = body["details"].as_array().expect("details is a list");
+        let fields = details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned());
+        (self.status.as_u16(), body["code"].as_u64().expect("a code"), fields.collect())
+    }
+
+    pub fn header(&self, name: header::HeaderName) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+}
+
+/// The router and what is behind it.
+pub struct Fixture {
+    router: Router,
+    pub control: Control,
+    pub stores: Arc<Stores>,
+    /// Every answer of this fixture, for those who search them.
+    pub transcript: Mutex<String>,
+    _folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    pub async fn new() -> Self {
+        Self::in_edition(Edition::OpenSource).await
+    }
+
+    pub async fn in_edition(edition: Edition) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = CatalogOptions { data_dir: folder.path().into(), url: None, key: None };
+        let catalog = Catalog::open(&options).await.expect("a fresh catalog");
+        let stores = Arc::new(Stores::default());
+        let parts = ControlParts {
+            catalog,
+            validator: Arc::clone(&stores) as Arc<dyn Validator>,
+            probe: Arc::clone(&stores) as Arc<dyn PeerProbe>,
+            compiler: Arc::new(Compiler),
+            connectors: vec![ConnectorSummary {
+                name: "postgres".into(),
+                version: "0.1.0".into(),
+                kind: "source".into(),
+                capabilities: vec!["postgres".into()],
+            }],
+            progress: Progress::default(),
+        };
+        let settings = ControlSettings {
+            edition,
+            scripts_enabled: edition.scripts_by_default(),
+            version: "1.2.3".into(),
+        };
+        let control = Control::new(parts, settings);
+        let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
+        let router = router(control.clone(), &credentials);
+        Self { router, control, stores, transcript: Mutex::default(), _folder: folder }
+    }
+
+    /// Sends a request as it is.
+    pub async fn send(&self, request: Request<Body>) -> Reply {
+        let line = format!("{} {}", request.method(), request.uri());
+        let response = self.router.clone().oneshot(request).await.expect("a router always answers");
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.expect("a body").to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).expect("text");
+        let mut transcript = self.transcript.lock().expect("whole");
+        transcript.push_str(&format!("{line}\n{} {:?}\n{text}\n", parts.status, parts.headers));
+        drop(transcript);
+        Reply { status: parts.status, headers: parts.headers, text }
+    }
+
+    pub async fn call(&self, method: Method, path: &str, body: impl Into<Body>) -> Reply {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::AUTHORIZATION, AUTHORIZATION)
+            .body(body.into())
+            .expect("a request");
+        self.send(request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.call(Method::GET, &format!("/api/v1/{path}"), Body::empty()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.call(Method::DELETE, &format!("/api/v1/{path}"), Body::empty()).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        self.call(Method::POST, &format!("/api/v1/{path}"), body.to_string()).await
+    }
+
+    pub async fn post_text(&self, path: &str, body: &str) -> Reply {
+        self.call(Method::POST, &format!("/api/v1/{path}"), body.to_owned()).await
+    }
+
+    /// The peers `pg` and `ch`.
+    pub async fn with_peers(self) -> Self {
+        for body in [postgres_peer("pg"), clickhouse_peer("ch")] {
+            let answer = self.post("peers/create", json!({"peer": body})).await.ok();
+            assert_eq!(answer["status"], "CREATED", "{answer}");
+        }
+        self
+    }
+
+    /// A mirror from `pg` to `ch`.
+    pub async fn mirror(&self, name: &str) {
+        let answer = self.post("flows/cdc/create", creation(name)).await.ok();
+        assert_eq!(answer["workflowId"], format!("{name}-peerflow"));
+    }
+
+    pub async fn stored(&self, name: &str) -> Mirror {
+        self.control.catalog().mirror(name).await.expect("read").expect("the mirror is stored")
+    }
+
+    /// Plays the run: reports a state.
+    pub async fn observe(&self, name: &str, state: MirrorState) {
+        let Mirror { id, epoch, .. } = self.stored(name).await;
+        let reported = self.control.catalog().observe(id, epoch, state, None).await.expect("stored");
+        assert_eq!(reported, Observed::Stored, "{name} becomes {state:?}");
+    }
+
+    /// A mirror that is in a state.
+    pub async fn mirror_in(&self, name: &str, state: MirrorState) {
+        use MirrorState::{Modifying, Paused, Pausing, Resync, Running, Terminated, Terminating};
+        self.mirror(name).await;
+        match state {
+            MirrorState::Setup => {}
+            Pausing => self.request(name, "STATUS_PAUSED").await,
+            Paused => {
+                self.observe(name, Running).await;
+                self.request(name, "STATUS_PAUSED").await;
+                self.observe(name, Paused).await;
+            }
+            Modifying => {
+                self.request(name, "STATUS_PAUSED").await;
+                self.observe(name, Paused).await;
+                let update = json!({"cdcFlowConfigUpdate": {"batchSize": 5}});
+                let body = json!({"flowJobName": name, "flowConfigUpdate": update});
+                assert_eq!(self.post("mirrors/state_change", body).await.ok(), json!({}));
+            }
+            Resync => {
+                self.observe(name, Running).await;
+                self.request(name, "STATUS_RESYNC").await;
+            }
+            Terminating => self.request(name, "STATUS_TERMINATED").await,
+            Terminated => {
+                self.request(name, "STATUS_TERMINATED").await;
+                self.observe(name, Terminated).await;
+            }
+            other => self.observe(name, other).await,
+        }
+        assert_eq!(self.stored(name).await.state, state);
+    }
+
+    /// Requests a state that is taken.
+    pub async fn request(&self, name: &str, state: &str) {
+        let answer = self.change(name, state).await;
+        assert_eq!(answer, json!({"ok": true, "errorMessage": ""}), "{state}");
+    }
+
+    /// Requests a state.
+    pub async fn change(&self, name: &str, state: &str) -> Value {
+        let body = json!({"flowJobName": name, "requestedFlowState": state});
+        self.post("mirrors/state_change", body).await.ok()
+    }
+
+    pub fn unreachable(&self, reason: &str) {
+        *self.stores.unreachable.lock().expect("whole") = Some(reason.into());
+    }
+
+    pub fn find_problems(&self, problems: &[Problem]) {
+        *self.stores.problems.lock().expect("whole") = problems.to_vec();
+    }
+}
+
+pub fn postgres_peer(name: &str) -> Value {
+    json!({"name": name, "type": 3, "postgres_config": {"host": "db.example", "port": 5432, "user": "repl",
+        "password": "planted-pg-password", "database": "app"}})
+}
+
+pub fn clickhouse_peer(name: &str) -> Value {
+    json!({"name": name, "type": 8, "clickhouse_config": {"host": "ch.example", "port": 9000,
+        "user": "default", "password": "planted-ch-password", "database": "default", "disable_tls": true}})
+}
+
+/// A request that creates a mirror from `pg` to `ch`.
+pub fn creation(name: &str) -> Value {
+    json!({"connection_configs": {"flow_job_name": name, "source_name": "pg", "destination_name": "ch",
+        "table_mappings": [{"source_table_identifier": "public.users",
+            "destination_table_identifier": "users"}], "do_initial_snapshot": true}})
+}
+
+/// The same with some of the mirror's fields changed.
+pub fn creation_with(name: &str, fields: Value) -> Value {
+    let mut body = creation(name);
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    body["connection_configs"].as_object_mut().expect("an object").extend(fields);
+    body
+}

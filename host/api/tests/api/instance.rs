@@ -1,0 +1,26 @@
+use serde_json::json;
+use tarn_model::Edition;
+
+use crate::fixture::Fixture;
+
+#[tokio::test]
+async fn the_server_tells_what_it_is() {
+    let fixture = Fixture::new().await;
+    let expected = json!({"status": "INSTANCE_STATUS_READY", "edition": "open-source", "scriptsEnabled": true,
+        "version": "1.2.3", "connectors": [{"name": "postgres", "version": "0.1.0", "kind": "source",
+        "capabilities": ["postgres"]}]});
+    assert_eq!(fixture.get("instance/info").await.ok(), expected);
+    assert_eq!(fixture.get("version").await.ok(), json!({"version": "1.2.3"}));
+}
+
+#[tokio::test]
+async fn the_hosted_edition_has_scripts_off_and_others_on() {
+    for (edition, name, scripts) in [
+        (Edition::OpenSource, "open-source", true),
+        (Edition::Enterprise, "enterprise", true),
+        (Edition::Hosted, "hosted", false),
+    ] {
+        let info = Fixture::in_edition(edition).await.get("instance/info").await.ok();
+        assert_eq!((&info["edition"], &info["scriptsEnabled"]), (&json!(name), &json!(scripts)));
+    }
+}

@@ -1,0 +1,16 @@
+//! The API's promises, route by route, in process: a real router over a real SQLite catalog, with stores
+//! and compiler played by the test.
+
+mod authentication;
+mod batches;
+mod creation;
+mod edits;
+mod envelope;
+mod fixture;
+mod instance;
+mod logs;
+mod mirrors;
+mod peers;
+mod scripts;
+mod secrets;
+mod states;
