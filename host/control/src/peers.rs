@@ -1,7 +1,7 @@
 //! Peers: created with a real connection, shown without secrets, dropped when unused.
 
 use tarn_catalog::{PeerDropped, PeerStored};
-use tarn_model::{Peer, PeerConfig, PeerKind, Problem, peer_name_problem};
+use tarn_model::{Peer, PeerConfig, PeerKind, Problem, Secret, peer_name_problem};
 use tokio::time::timeout;
 
 use crate::config::PEER_VERSION_DEADLINE;
@@ -173,15 +173,19 @@ impl Control {
     /// In an edition whose staging bucket is the service's own, a peer's bucket is not used.
     fn ignore_own_bucket(&self, peer: &mut Peer) {
         let PeerConfig::Clickhouse(config) = &mut peer.config else { return };
-        if self.settings().edition.allows_own_bucket() || config.s3_path.is_empty() {
+        if self.settings().edition.allows_own_bucket() {
             return;
         }
-        tracing::warn!(peer = peer.name, "the edition stages in its own bucket; the peer's is ignored");
-        for field in [&mut config.s3_path, &mut config.region, &mut config.endpoint] {
-            field.clear();
+        let sent = config.clone();
+        for text in [&mut config.s3_path, &mut config.region, &mut config.endpoint] {
+            text.clear();
         }
-        config.access_key_id = tarn_model::Secret::default();
-        config.secret_access_key = tarn_model::Secret::default();
+        for key in [&mut config.access_key_id, &mut config.secret_access_key] {
+            *key = Secret::default();
+        }
+        if *config != sent {
+            tracing::warn!(peer = peer.name, "the edition stages in its own bucket; the peer's is ignored");
+        }
     }
 
     /// Names of the mirrors that use a peer.

@@ -3,8 +3,8 @@
 
 use tarn_catalog::MirrorMove;
 use tarn_model::{
-    DropOptions, Enumerated as _, Mirror, MirrorEdit, MirrorSpec, MirrorState, PendingEdit, Problem,
-    StateRequest, TableMapping, Verdict, decide, refusal,
+    DropOptions, Enumerated as _, Mirror, MirrorEdit, MirrorSpec, MirrorState, Problem, StateRequest,
+    TableMapping, Verdict, decide, refusal,
 };
 
 use super::rules;
@@ -201,7 +201,7 @@ fn edited(mirror: &Mirror, seen: &Mirror, edit: &MirrorEdit) -> Result<MirrorMov
         Verdict::Already => Err(NoMove::Answer(ChangeOutcome::Edited)),
         Verdict::Move { .. } if mirror.epoch != seen.epoch => Err(NoMove::Changed),
         Verdict::Move { desired, state } => {
-            let pending = mirror.edit.clone().unwrap_or_else(PendingEdit::default).then(edit);
+            let pending = mirror.edit.clone().unwrap_or_default().then(edit);
             Ok(MirrorMove {
                 desired,
                 state,
