@@ -165,6 +165,16 @@ impl Runtime {
         done
     }
 
+    /// Frees what a failed call left behind. Lua would not always: a variable of the last call lives on
+    /// in its place on the stack until another takes it, and a stack that grew stays so.
+    fn recover(&mut self) {
+        // SAFETY: as in `limit_memory`.
+        let used = unsafe { self.memory.as_ref() }.used;
+        if used > MEMORY_BYTES_MAX / 4 {
+            self.lua.collect();
+        }
+    }
+
     /// Transforms the rows of a batch.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, DecodeError> {
         let batch = Batch::parse(bytes)?;
@@ -228,6 +238,7 @@ impl Runtime {
         {
             let fault = Fault::take(lua);
             lua.set_top(BASE);
+            self.recover();
             return Ok(Verdict::Rejected(fault));
         }
         let verdict = match self.entry {

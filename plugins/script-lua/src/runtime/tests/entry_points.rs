@@ -138,3 +138,17 @@ fn limits_reached_in_a_record_reject_it_alone() {
     assert_eq!(applied.rejected[0].message, "not enough memory");
     assert!(applied.rejected[1].message.contains("stack overflow"), "{:?}", applied.rejected[1]);
 }
+
+#[test]
+fn what_a_failed_record_took_is_free_for_the_next() {
+    let given = batch(&users(), &[insert(), insert(), insert()]);
+    // The table lies where the next call has no variable yet when it first asks for memory.
+    let filling = "local n = 0 function onRecord(r)
+                     local id = r.row.id
+                     if n == 0 then n = 1 local t = {} for i = 1, 1e9 do t[i] = {} end end
+                     return r
+                   end";
+    let applied = apply(filling, &given);
+    assert_eq!(applied.rejected.len(), 1, "{:?}", applied.rejected);
+    assert_eq!(rows(&applied), ["5,Ada,~", "5,Ada,~"]);
+}
