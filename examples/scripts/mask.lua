@@ -3,33 +3,38 @@
 -- Works for every table that has a column "email"; other tables pass through unchanged.
 
 local function mask(email)
-  local at = email:find("@", 1, true)
-  if not at then
-    return "***"
+  -- The first character (a letter beyond ASCII has more than one byte), and all from the @ on.
+  local first, domain = email:match("^([^@][\128-\191]*)[^@]*(@.*)$")
+  if first then
+    return first .. "***" .. domain
   end
-  local first = email:match("^" .. utf8.charpattern)
-  return (first == "@" and "" or first) .. "***" .. email:sub(at)
+  return "***"
 end
 
 local has_email = {}  -- by table, so that each is looked at once
 
-local function check(row)
-  for _, column in ipairs(peerdb.RowColumns(row)) do
+local function look(r)
+  has_email[r.source] = false
+  for _, column in ipairs(peerdb.RowColumns(r.row)) do
     if column == "email" then
-      return true
+      has_email[r.source] = true
     end
   end
-  return false
+  return has_email[r.source]
 end
 
 function onRecord(r)
-  local row = r.row
-  if has_email[r.source] == nil then
-    has_email[r.source] = check(row)
+  local found = has_email[r.source]
+  if found == nil then
+    found = look(r)
   end
-  -- nil: NULL, or not sent (a delete says its key alone, an update leaves out what did not change).
-  if has_email[r.source] and row.email then
-    row.email = mask(row.email)
+  if found then
+    local row = r.row
+    local email = row.email
+    -- nil: NULL, or not sent (a delete says its key alone, an update leaves out what did not change).
+    if email then
+      row.email = mask(email)
+    end
   end
-  return row
+  return r
 end

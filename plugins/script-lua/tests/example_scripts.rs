@@ -106,7 +106,7 @@ fn mask_hides_the_person_and_keeps_the_domain() {
     for (email, masked) in [
         ("jane.doe@example.com", "j***@example.com"),
         ("ümit@example.org", "ü***@example.org"),
-        ("@example.org", "***@example.org"),
+        ("@example.org", "***"),
         ("nobody", "***"),
         ("", "***"),
     ] {

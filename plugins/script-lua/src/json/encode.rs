@@ -10,6 +10,7 @@ use super::EncodeError;
 use crate::config::JSON_DEPTH_MAX;
 use crate::lua::{Kind, Lua, Slot};
 use crate::row;
+use crate::session::Session;
 use crate::values;
 
 /// Appends the JSON text of the value at `index`. Runs no script code.
@@ -55,7 +56,14 @@ fn write_float(value: f64, out: &mut Vec<u8>) -> Result<(), EncodeError> {
 
 fn write_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let text = std::str::from_utf8(bytes).map_err(|_| EncodeError::NotUtf8)?;
-    serde_json::to_writer(out, text).expect("a vector takes every byte");
+    // Nearly all text needs no escape.
+    if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        out.push(b'"');
+        out.extend_from_slice(bytes);
+        out.push(b'"');
+    } else {
+        serde_json::to_writer(out, text).expect("a vector takes every byte");
+    }
     Ok(())
 }
 
@@ -147,13 +155,13 @@ fn write_decimal(text: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
 }
 
 fn write_row(lua: Lua, handle: row::Handle, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let session = lua.session();
-    session.current.row(handle.generation()).ok_or(EncodeError::Stale)?;
-    let binding = session.bindings.get(session.current.binding());
+    let Session { bindings, current, text, .. } = lua.session();
+    current.row(handle.generation()).ok_or(EncodeError::Stale)?;
+    let binding = bindings.get(current.binding());
     out.push(b'{');
     let mut first = true;
     for (at, column) in binding.table.columns.iter().enumerate() {
-        let cell = session.current.cell(handle.which(), at).map_err(|_| EncodeError::Damaged)?;
+        let cell = current.cell(handle.which(), at).map_err(|_| EncodeError::Damaged)?;
         if cell == Cell::Unchanged {
             continue;
         }
@@ -163,7 +171,7 @@ fn write_row(lua: Lua, handle: row::Handle, out: &mut Vec<u8>) -> Result<(), Enc
         write_string(column.name.as_bytes(), out)?;
         out.push(b':');
         match cell.value() {
-            Some(value) => write_typed(&column.data_type, value, out)?,
+            Some(value) => write_typed(&column.data_type, value, text, out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
@@ -171,7 +179,13 @@ fn write_row(lua: Lua, handle: row::Handle, out: &mut Vec<u8>) -> Result<(), Enc
     Ok(())
 }
 
-fn write_typed(data_type: &Type, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+/// Appends a value by its type. `text` is room to write it as text first.
+fn write_typed(
+    data_type: &Type,
+    value: &[u8],
+    text: &mut String,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
     let damaged = |_| EncodeError::Damaged;
     match data_type {
         Type::Bool => {
@@ -193,17 +207,20 @@ fn write_typed(data_type: &Type, value: &[u8], out: &mut Vec<u8>) -> Result<(), 
         Type::Array(element) => {
             let reader = ArrayReader::new(value).map_err(damaged)?;
             let lengths: Vec<u32> = reader.dimensions().collect();
-            write_dimension(element, &lengths, &mut reader.elements(), out)?;
-        }
-        Type::Int2 | Type::Int4 | Type::Int8 => {
-            let mut text = String::new();
-            write_text(data_type, value, &mut text).map_err(damaged)?;
-            out.extend_from_slice(text.as_bytes());
+            write_dimension(element, &lengths, &mut reader.elements(), text, out)?;
         }
         _ => {
-            let mut text = String::new();
-            write_text(data_type, value, &mut text).map_err(damaged)?;
-            write_string(text.as_bytes(), out)?;
+            text.clear();
+            write_text(data_type, value, text).map_err(damaged)?;
+            match data_type {
+                Type::Int2 | Type::Int4 | Type::Int8 => out.extend_from_slice(text.as_bytes()),
+                // The texts of the others hold nothing that is escaped in JSON.
+                _ => {
+                    out.push(b'"');
+                    out.extend_from_slice(text.as_bytes());
+                    out.push(b'"');
+                }
+            }
         }
     }
     Ok(())
@@ -213,6 +230,7 @@ fn write_dimension(
     element: &Type,
     lengths: &[u32],
     elements: &mut Elements<'_>,
+    text: &mut String,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     out.push(b'[');
@@ -222,11 +240,11 @@ fn write_dimension(
             out.push(b',');
         }
         if !inner.is_empty() {
-            write_dimension(element, inner, elements, out)?;
+            write_dimension(element, inner, elements, text, out)?;
             continue;
         }
         match elements.next() {
-            Some(Ok(Some(value))) => write_typed(element, value, out)?,
+            Some(Ok(Some(value))) => write_typed(element, value, text, out)?,
             Some(Ok(None)) => out.extend_from_slice(b"null"),
             Some(Err(_)) | None => return Err(EncodeError::Damaged),
         }
