@@ -129,6 +129,22 @@ async fn what_the_stores_find_about_added_tables_refuses_the_edit() {
 }
 
 #[tokio::test]
+async fn an_edit_that_was_checked_against_an_older_mirror_is_checked_again() {
+    let fixture = std::sync::Arc::new(paused().await);
+    let update = || json!({"additionalTables": [table("public.o", "o")]});
+    let other = std::sync::Arc::clone(&fixture);
+    *fixture.stores.meanwhile.lock().expect("whole") = Some(Box::pin(async move {
+        assert_eq!(other.post("mirrors/state_change", edit(update())).await.ok(), json!({}));
+        other.observe("m", MirrorState::Running).await;
+        other.request("m", "STATUS_PAUSED").await;
+        other.observe("m", MirrorState::Paused).await;
+    }));
+    let answer = fixture.post("mirrors/state_change", edit(update())).await.ok();
+    assert!(answer["errorMessage"].as_str().is_some_and(|m| m.contains("in the mirror already")), "{answer}");
+    assert_eq!(fixture.stored("m").await.spec.tables.len(), 2);
+}
+
+#[tokio::test]
 async fn of_edits_at_the_same_time_one_is_taken_whole() {
     let fixture = std::sync::Arc::new(paused().await);
     let mut tasks = tokio::task::JoinSet::new();

@@ -30,6 +30,8 @@ pub struct Stores {
     pub problems: Mutex<Vec<Problem>>,
     /// What was looked at: purpose and tables.
     pub looks: Mutex<Vec<(Purpose, Vec<String>)>>,
+    /// What happens while the stores are looked at the next time.
+    pub meanwhile: Mutex<Option<Pending<'static, ()>>>,
     /// Peers that were probed, with the password each was probed with.
     pub probed: Mutex<Vec<(String, String)>>,
 }
@@ -55,6 +57,10 @@ impl Validator for Stores {
         Box::pin(async move {
             let tables = validation.spec.tables.iter().map(|table| table.source.clone()).collect();
             self.looks.lock().expect("whole").push((validation.purpose, tables));
+            let meanwhile = self.meanwhile.lock().expect("whole").take();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile.await;
+            }
             self.problems.lock().expect("whole").clone()
         })
     }

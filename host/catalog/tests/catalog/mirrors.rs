@@ -63,6 +63,12 @@ on_both! {
         assert_eq!(rest.expect("stored"), Observed::Stored);
         let mirror = fixture.catalog.mirror("m").await.expect("read").expect("there");
         assert_eq!((mirror.state, mirror.resume_at), (MirrorState::Paused, MirrorState::Running));
+        let resumed = fixture.catalog.request("m", |m| step(m.state, m.resume_at, StateRequest::Resume)).await;
+        assert_eq!(resumed.expect("stored").expect("known").expect("moved").state, MirrorState::Running);
+        for epoch in [seen.epoch, paused.epoch] {
+            let late = fixture.catalog.observe(id, epoch, MirrorState::Failed, None).await;
+            assert_eq!(late.expect("answered"), Observed::Superseded, "the move itself would be legal");
+        }
     }
 }
 
