@@ -7,6 +7,7 @@ mod creation;
 mod edits;
 mod envelope;
 mod fixture;
+mod hostile;
 mod instance;
 mod logs;
 mod mirrors;
