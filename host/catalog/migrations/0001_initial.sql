@@ -71,12 +71,14 @@ CREATE TABLE snapshot_partitions (
         REFERENCES snapshot_tables (mirror_id, source_table) ON DELETE CASCADE
 );
 
--- Where each stream began and where it restarts. `sequence` never gets smaller.
+-- Where each stream began and where it restarts. `sequence` never gets smaller. Up to `loaded_sequence`
+-- the stream brings changes of rows that a load has seen later.
 CREATE TABLE checkpoints (
     mirror_id BIGINT PRIMARY KEY REFERENCES mirrors (id) ON DELETE CASCADE,
     start_position TEXT NOT NULL,
     position TEXT NOT NULL,
     sequence BIGINT NOT NULL,
+    loaded_sequence BIGINT NOT NULL DEFAULT 0,
     updated_us BIGINT NOT NULL
 );
 

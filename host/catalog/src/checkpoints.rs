@@ -81,6 +81,36 @@ impl Catalog {
         transaction.commit().await.map_err(CatalogError::query("progress of a mirror"))
     }
 
+    /// Stores the sequence of the latest point that rows of the mirror were read at. Until the stream has
+    /// passed it, the destination may lack rows that the stream changes.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub async fn set_load_point(&self, mirror: i64, sequence: u64) -> Result<(), CatalogError> {
+        let mut transaction = self.database().begin().await?;
+        sqlx::query("UPDATE checkpoints SET loaded_sequence = $1 WHERE mirror_id = $2")
+            .bind(signed(sequence, "a sequence")?)
+            .bind(mirror)
+            .execute(&mut *transaction)
+            .await
+            .map_err(CatalogError::query("point of a load"))?;
+        transaction.commit().await.map_err(CatalogError::query("point of a load"))
+    }
+
+    /// The sequence of the latest point that rows of the mirror were read at; 0 where the stream started
+    /// right at it.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub async fn load_point(&self, mirror: i64) -> Result<u64, CatalogError> {
+        let row = sqlx::query("SELECT loaded_sequence FROM checkpoints WHERE mirror_id = $1")
+            .bind(mirror)
+            .fetch_optional(self.database().reader())
+            .await
+            .map_err(CatalogError::query("point of a load"))?;
+        row.map_or(Ok(0), |row| unsigned(&row, 0))
+    }
+
     /// Where the stream of a mirror started; `None` before its setup.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use serde_json::json;
 use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
 
-/// What the source is configured with. `loading` are the tables whose rows are still being loaded while
-/// changes are streamed.
+/// What the source is configured with. `loading` are the tables of which the destination may lack rows
+/// that the stream changes.
 pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
     let table = |table: &TableMapping| json!({"source": table.source, "exclude": table.exclude});
     json!({

@@ -50,7 +50,7 @@ impl MirrorInstances {
         self.script.as_ref()
     }
 
-    /// A source that knows which tables are loading while it streams.
+    /// A source that knows of which tables the destination may lack rows.
     pub(crate) async fn source_beside(&self, loading: &[String]) -> Result<SourceInstance, Failure> {
         let settings = guest_settings::source(&self.spec, loading);
         self.plugins.source(&self.source_peer, &settings, self.log()).await

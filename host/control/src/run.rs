@@ -141,7 +141,7 @@ impl MirrorRun {
             Some(script) => format!("streaming, with script {} version {}", script.name, script.version),
             None => "streaming".to_owned(),
         });
-        self.stream(&instances, &[], run).await?;
+        self.stream_all(&instances, run).await?;
         Ok(LifeEnd::Stopped)
     }
 

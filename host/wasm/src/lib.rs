@@ -42,4 +42,4 @@ pub use manifest::{Kind, Manifest, ManifestError};
 pub use runtime::{Runtime, StartError};
 pub use script::ScriptInstance;
 pub use script_compiler::{CompiledScript, LuaCompiler, ScriptError, compile_lua, compile_wasm};
-pub use source::SourceInstance;
+pub use source::{HeldPoint, SourceInstance};

@@ -18,6 +18,18 @@ use crate::output;
 /// latter the instance is gone and every later call fails with `plugin_instance_gone`.
 pub struct SourceInstance(Instance<Guest>);
 
+/// A point in a source's history that one of its instances holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldPoint {
+    /// What other instances need to read at it.
+    pub token: String,
+    /// Tells rows that changed since from those that did not.
+    pub horizon: String,
+    /// The sequence of the stream by which everything that it sees was committed; 0 where the stream
+    /// starts right at it.
+    pub sequence: u64,
+}
+
 impl SourceInstance {
     pub(crate) async fn new(
         component: &Component,
@@ -60,10 +72,10 @@ impl SourceInstance {
             .map_err(output::failure)
     }
 
-    /// A point to read the snapshot at, for as long as this instance lives: its token and its horizon.
-    pub async fn hold_snapshot(&mut self) -> Result<(String, String), Failure> {
+    /// A point to read the snapshot at, for as long as this instance lives.
+    pub async fn hold_snapshot(&mut self) -> Result<HeldPoint, Failure> {
         enter!(self.0, "hold-snapshot", |guest, store| guest.call_hold_snapshot(store))
-            .map(|held| (held.token, held.horizon))
+            .map(|held| HeldPoint { token: held.token, horizon: held.horizon, sequence: held.sequence })
             .map_err(output::failure)
     }
 

@@ -4,7 +4,7 @@ mod evolving;
 mod model;
 mod rows;
 mod scene;
-mod types;
+mod type_matrix;
 mod unchanged;
 mod validating;
 mod writing;

@@ -28,7 +28,7 @@ mod source;
 mod stream;
 mod table_name;
 mod teardown;
-mod types;
+mod type_catalog;
 mod unreadable;
 mod validate;
 mod value;

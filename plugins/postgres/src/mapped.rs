@@ -5,7 +5,7 @@ use tarn_batch::{Column, Table};
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::publication::PublishedTable;
 use crate::settings::MappedTable;
-use crate::types::{TypeKey, Types};
+use crate::type_catalog::{TypeKey, Types};
 use crate::value::Decoder;
 
 /// A table with a decoder for each of its columns, in their order.

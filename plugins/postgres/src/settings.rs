@@ -44,7 +44,7 @@ pub(crate) struct MappedTable {
     pub(crate) name: TableName,
     /// Columns that are left out, by their exact names.
     pub(crate) exclude: Vec<String>,
-    /// Whether its snapshot still runs.
+    /// Whether the destination may lack rows of it that the stream changes.
     pub(crate) loading: bool,
 }
 

@@ -4,21 +4,60 @@ use tarn_sdk::Failure;
 use tarn_sdk::postgres::{Error, Row};
 
 use crate::peer::{Peer, Session};
+use crate::snapshot::held::Held;
+
+/// When rows are read that a change left values out of.
+#[derive(Debug)]
+enum Moment<S> {
+    /// Now, for every change: the table's snapshot still runs.
+    Now,
+    /// At a held point, for the changes that were committed before it.
+    Held(Held<S>),
+    /// Never again: the stream has passed the point.
+    Passed,
+}
 
 /// A session that is opened when it is first needed and again after it was lost.
 #[derive(Debug)]
 pub(crate) struct Side<P: Peer> {
     peer: P,
     session: Option<P::Session>,
+    moment: Moment<P::Session>,
 }
 
 impl<P: Peer> Side<P> {
     pub(crate) fn new(peer: P) -> Self {
-        Self { peer, session: None }
+        Self { peer, session: None, moment: Moment::Now }
     }
 
     pub(crate) fn peer(&self) -> &P {
         &self.peer
+    }
+
+    /// Reads the values that changes left out at a held point from now on.
+    pub(crate) fn hold_moment(&mut self, held: Held<P::Session>) {
+        self.moment = Moment::Held(held);
+    }
+
+    /// Whether values that a change of this commit left out are to be read. The first commit after the
+    /// held point lets go of it.
+    pub(crate) fn has_moment_for(&mut self, commit: u64) -> bool {
+        match &self.moment {
+            Moment::Now => true,
+            Moment::Held(held) if commit <= held.sequence() => true,
+            Moment::Held(_) | Moment::Passed => {
+                self.moment = Moment::Passed;
+                false
+            }
+        }
+    }
+
+    /// Reads at the moment that left out values are read at.
+    pub(crate) fn read_then(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        match &mut self.moment {
+            Moment::Held(held) => held.read(sql),
+            Moment::Now | Moment::Passed => self.read(sql),
+        }
     }
 
     /// Reads. Tried once more with a new session where the old one was lost in the meantime.

@@ -22,7 +22,7 @@ use crate::snapshot::reader::{self, Reader};
 use crate::stream::{Relations, Stream};
 use crate::table_name::TableName;
 use crate::teardown;
-use crate::types::Types;
+use crate::type_catalog::Types;
 use crate::validate;
 
 /// PostgreSQL as a source, over any way to reach the server.
@@ -259,6 +259,9 @@ impl<P: Peer> PostgresSource<P> {
         let mut relations = Relations::default();
         relations.name(tables.values());
         relations.deliver(&self.schema);
+        if let Some(held) = self.held.take() {
+            self.side.hold_moment(held);
+        }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
         self.stream = Some(Stream::new(replication, position, relations));
         Ok(())

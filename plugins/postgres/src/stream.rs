@@ -21,7 +21,8 @@ use crate::publication;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
-use crate::types::Types;
+use crate::type_catalog::Types;
+use loading::Found;
 use relations::Learned;
 pub(crate) use relations::Relations;
 
@@ -69,6 +70,17 @@ struct Change<'a> {
     op: Op,
     new: Option<Tuple<'a>>,
     old: Old<'a>,
+}
+
+impl Change<'_> {
+    /// The delete of the row that this change found.
+    fn as_delete(&self) -> Self {
+        let old = match (self.old, self.new) {
+            (Old::None, Some(new)) => Old::Key(new),
+            (old, _) => old,
+        };
+        Self { op: Op::Delete, new: None, old }
+    }
 }
 
 /// What one read makes.
@@ -308,11 +320,19 @@ impl Decoding {
     ) -> Result<(), Failure> {
         let Some(header) = self.count(change.op)? else { return Ok(()) };
         let Some(replicated) = self.relations.get(relation)? else { return Ok(()) };
-        let fetched = match change.new {
-            Some(new) if replicated.is_loading() => loading::fetch(side, replicated, new, change.old)?,
-            _ => Vec::new(),
+        let found = match change.new {
+            Some(new) if replicated.is_loading() && side.has_moment_for(header.version.commit) => {
+                loading::fetch(side, replicated, new, change.old)?
+            }
+            _ => Found::Values(Vec::new()),
         };
-        rows::write(out, replicated, &header, change, &fetched)
+        match found {
+            Found::Values(fetched) => rows::write(out, replicated, &header, change, &fetched),
+            Found::Gone => {
+                let header = RowHeader { op: Op::Delete, ..header };
+                rows::write(out, replicated, &header, &change.as_delete(), &[])
+            }
+        }
     }
 
     fn truncate(&mut self, relations: &[u8], out: &mut Outgoing) -> Result<(), Failure> {

@@ -20,7 +20,12 @@ pub(crate) fn wait_until_equal(scene: &Scene, source_sql: &str, target_sql: &str
         {
             return;
         }
-        assert!(begun.elapsed() < deadline, "the sides differ: {}", describe(&source, &target));
+        assert!(
+            begun.elapsed() < deadline,
+            "the sides differ: {}\n{}",
+            describe(&source, &target),
+            scene.all_logs()
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
 }

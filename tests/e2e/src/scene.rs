@@ -118,7 +118,12 @@ impl Scene {
         assert_eq!(answer["ok"], true, "{answer}");
     }
 
-    /// The mirror's log, oldest line first.
+    /// The log of every mirror, oldest line first.
+    pub fn all_logs(&self) -> String {
+        self.log("")
+    }
+
+    /// The mirror's log, oldest line first; of every mirror where no name is given.
     pub fn log(&self, mirror: &str) -> String {
         let body = json!({"flow_job_name": mirror, "page": 1, "num_per_page": 200});
         let answer = self.try_post("mirrors/logs", &body);

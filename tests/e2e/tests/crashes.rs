@@ -8,7 +8,7 @@ const TABLE: &str = "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, big 
     ALTER TABLE t ALTER COLUMN big SET STORAGE EXTERNAL;
     INSERT INTO t SELECT n, 0, CASE WHEN n % 10 = 0 THEN repeat(md5(n::text), 100) END, repeat('x', n % 200)
     FROM generate_series(1, 100000) n";
-const SOURCE: &str = "SELECT id::text, n::text, md5(big), md5(pad) FROM t ORDER BY id";
+const SOURCE: &str = "SELECT id::text, n::text, md5(big), md5(pad) FROM t ORDER BY t.id";
 const TARGET: &str =
     "SELECT toString(id), toString(n), lower(hex(MD5(big))), lower(hex(MD5(pad))) FROM t FINAL ORDER BY id";
 

@@ -7,11 +7,14 @@ use tarn_replication::{
     HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger as _, SnapshotSettings,
     snapshot,
 };
-use tarn_wasm::SourceInstance;
+use tarn_wasm::{HeldPoint, SourceInstance};
 
 use super::stream::record_policy;
 use super::{LifeEnd, MirrorRun};
 use crate::instances::MirrorInstances;
+
+/// The point of a load that runs beside the stream: later than everything.
+const LOADING: u64 = i64::MAX.unsigned_abs();
 
 impl MirrorRun {
     /// Tables of the ledger that are not loaded, or not all of them at one point.
@@ -30,8 +33,13 @@ impl MirrorRun {
         if !self.observe(MirrorState::Snapshot).await? {
             return Ok(false);
         }
-        let ended = self.load(instances, holder, run.clone()).await?;
-        Ok(ended == SnapshotEnd::Complete)
+        let mut holder = match holder {
+            Some(holder) => holder,
+            None => instances.source().await?,
+        };
+        let point = holder.hold_snapshot().await?;
+        self.workshop.catalog.set_load_point(self.mirror.id, point.sequence).await?;
+        Ok(self.load(instances, point, run.clone()).await? == SnapshotEnd::Complete)
     }
 
     /// Loads the tables of an edit while the others are streamed. The stream ends with the load: the next
@@ -46,14 +54,16 @@ impl MirrorRun {
             return Ok(LifeEnd::Stopped);
         }
         self.watch.info(format!("loading {} beside the stream", loading.join(", ")));
+        // The stream that follows this one has a point to pass, wherever it will be.
+        self.workshop.catalog.set_load_point(self.mirror.id, LOADING).await?;
         let both = run.child();
         let load = async {
-            let ended = self.load(instances, None, both.clone()).await;
+            let ended = self.load_at_new_point(instances, both.clone()).await;
             both.stop.cancel();
             ended
         };
         let stream = async {
-            let ended = self.stream(instances, loading, both.clone()).await;
+            let ended = self.stream_beside(instances, loading, both.clone()).await;
             both.stop.cancel();
             ended
         };
@@ -66,21 +76,38 @@ impl MirrorRun {
         }
     }
 
+    async fn stream_beside(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        loading: &[String],
+        run: Run,
+    ) -> Result<(), Failure> {
+        let source = instances.source_beside(loading).await?;
+        self.stream(instances, source, self.resume().await?, run).await
+    }
+
+    async fn load_at_new_point(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        run: Run,
+    ) -> Result<SnapshotEnd, Failure> {
+        let mut holder = instances.source().await?;
+        let point = holder.hold_snapshot().await?;
+        self.load(instances, point, run).await
+    }
+
+    /// Loads what the ledger says is missing, at a point that the caller holds.
     async fn load(
         &self,
         instances: &Arc<MirrorInstances>,
-        holder: Option<SourceInstance>,
+        point: HeldPoint,
         run: Run,
     ) -> Result<SnapshotEnd, Failure> {
         let catalog = &self.workshop.catalog;
         let id = self.mirror.id;
         self.workshop.progress.forget(id);
-        let mut holder = match holder {
-            Some(holder) => holder,
-            None => instances.source().await?,
-        };
-        let (token, horizon) = holder.hold_snapshot().await?;
         let start = catalog.stream_start(id).await?.ok_or_else(no_start)?;
+        let HeldPoint { token, horizon, .. } = point;
         let held = HeldSnapshot { token, horizon, generation: catalog.next_generation(id).await?, start };
         let ledger = Arc::new(catalog.ledger(id));
         let ended = snapshot(Arc::clone(instances), ledger, held, self.load_settings(), run).await?;

@@ -5,30 +5,55 @@ use std::time::Duration;
 
 use tarn_model::{Failure, MirrorSpec};
 use tarn_replication::{
-    Instances as _, RecordPolicy, Run, StreamBounds, StreamParts, StreamSettings, stream,
+    Instances as _, RecordPolicy, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
 };
+
+use tarn_wasm::SourceInstance;
 
 use super::MirrorRun;
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
-    /// Streams from the last checkpoint until asked to stop. `loading` are the tables that another task
-    /// loads meanwhile.
+    /// Streams every table alike, from the last checkpoint until asked to stop.
+    ///
+    /// A load that read at a later point than the stream is at saw rows gone, or under another key, that
+    /// the stream still changes. Until it has passed the point, the source completes such changes by
+    /// itself, at a point of its own. That point is recorded before the first change is read: should the
+    /// run end before it is passed, the next one holds a new point.
+    pub(super) async fn stream_all(&self, instances: &Arc<MirrorInstances>, run: Run) -> Result<(), Failure> {
+        let catalog = &self.workshop.catalog;
+        let resume = self.resume().await?;
+        let source = if resume.sequence < catalog.load_point(self.mirror.id).await? {
+            let tables: Vec<_> = self.mirror.spec.tables.iter().map(|table| table.source.clone()).collect();
+            let mut source = instances.source_beside(&tables).await?;
+            let point = source.hold_snapshot().await?;
+            catalog.set_load_point(self.mirror.id, point.sequence).await?;
+            source
+        } else {
+            instances.source().await?
+        };
+        self.stream(instances, source, resume, run).await
+    }
+
+    /// Where the stream goes on.
+    pub(super) async fn resume(&self) -> Result<Resume, Failure> {
+        let resume = self.workshop.catalog.resume(self.mirror.id).await?;
+        resume.ok_or_else(|| Failure::retry("start_missing", "the mirror has no start of its stream"))
+    }
+
+    /// Streams what `source` delivers until asked to stop.
     pub(super) async fn stream(
         &self,
         instances: &Arc<MirrorInstances>,
-        loading: &[String],
+        source: SourceInstance,
+        resume: Resume,
         run: Run,
     ) -> Result<(), Failure> {
-        let catalog = &self.workshop.catalog;
-        let Some(resume) = catalog.resume(self.mirror.id).await? else {
-            return Err(Failure::retry("start_missing", "the mirror has no start of its stream"));
-        };
         let parts = StreamParts {
-            source: instances.source_beside(loading).await?,
+            source,
             transform: instances.transform().await?,
             destination: instances.destination().await?,
-            checkpoints: catalog.checkpoints(self.mirror.id),
+            checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {
             batch_rows_max: self.mirror.spec.max_batch_size,

@@ -44,14 +44,6 @@ impl Client {
         }
     }
 
-    /// `GET /api/v1/<path>`.
-    ///
-    /// # Errors
-    /// [`DemoError::Api`] with the server's message unless the answer is 2xx.
-    pub async fn get(&self, path: &str) -> Result<Value, DemoError> {
-        self.call(Method::GET, path, Bytes::new()).await
-    }
-
     /// `POST /api/v1/<path>` with a JSON body.
     ///
     /// # Errors

@@ -1,14 +1,16 @@
 //! A point in time that is held for others to read at.
 
+use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Failure, Snapshot};
 
 use crate::peer::{Session, single, text};
+use crate::server::lsn;
 
 /// A session whose open transaction keeps a snapshot alive.
 #[derive(Debug)]
 pub(crate) struct Held<S> {
-    /// Never used again: it is what holds the snapshot.
-    _session: S,
+    /// It holds the snapshot for as long as it lives, and reads at it.
+    session: S,
     snapshot: Snapshot,
 }
 
@@ -22,11 +24,26 @@ impl<S: Session> Held<S> {
         }
         let rows = session.query(
             "SELECT pg_catalog.pg_export_snapshot(),
-                    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())",
+                    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()),
+                    CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
+                         ELSE pg_catalog.pg_current_wal_insert_lsn() END",
         )?;
         let row = single(rows, "an exported snapshot")?;
-        let snapshot = Snapshot { token: text(&row, 0)?.to_owned(), horizon: text(&row, 1)?.to_owned() };
-        Ok(Self { _session: session, snapshot })
+        // The stream starts right at an exported point: it brings nothing that the point has.
+        let sequence = if exported.is_some() { 0 } else { lsn(&row, 2)?.0 };
+        let (token, horizon) = (text(&row, 0)?.to_owned(), text(&row, 1)?.to_owned());
+        let snapshot = Snapshot { token, horizon, sequence };
+        Ok(Self { session, snapshot })
+    }
+
+    /// Reads at the point.
+    pub(crate) fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.session.query(sql)
+    }
+
+    /// The last commit that the point may see; 0 where the stream starts right at it.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.snapshot.sequence
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {

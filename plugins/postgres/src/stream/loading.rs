@@ -3,7 +3,14 @@
 //! While a table's snapshot runs, a row may change before the snapshot has brought it: the destination
 //! then has no earlier row to take unchanged values from. They are read from the table by key. What is
 //! read may be later than the change; then a later change of the row is in the stream too and brings the
-//! rest. A row that is gone has its delete in the stream.
+//! rest. A row that is gone, or has another key by now, has that change in the stream as well: until it
+//! comes, the row is delivered as deleted.
+//!
+//! The same holds once the snapshot is loaded, where its point is later than the place that the stream is
+//! at: it brings changes of rows that the snapshot saw gone or under another key. The values are then read
+//! at a point held by this instance, and only for changes committed before it. So a row that is gone at
+//! the point has the change that took it away among those changes, and for all later ones the destination
+//! has every row as it was at the point.
 
 use tarn_sdk::Failure;
 use tarn_sdk::sql::postgres::{ident, literal, qualified};
@@ -21,13 +28,22 @@ pub(super) struct Fetched {
     pub(super) text: Option<String>,
 }
 
-/// The values that a row's message leaves out, as they are now.
+/// What became of the values that a message leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// As they are now; none where nothing was left out.
+    Values(Vec<Fetched>),
+    /// There is no row of the key any more.
+    Gone,
+}
+
+/// The values that a row's message leaves out.
 pub(super) fn fetch<P: Peer>(
     side: &mut Side<P>,
     replicated: &Replicated,
     new: Tuple<'_>,
     old: Old<'_>,
-) -> Result<Vec<Fetched>, Failure> {
+) -> Result<Found, Failure> {
     let columns = &replicated.table().columns;
     let decoded = |cell: &Cell| matches!(cell, Cell::Decoded { .. });
     let data: Vec<Datum<'_>> = new
@@ -39,19 +55,20 @@ pub(super) fn fetch<P: Peer>(
     let missing: Vec<usize> = (0..data.len()).filter(|column| data[*column] == Datum::Unchanged).collect();
     // A full old row has everything.
     if missing.is_empty() || matches!(old, Old::Full(_)) {
-        return Ok(Vec::new());
+        return Ok(Found::Values(Vec::new()));
     }
-    let Some(condition) = condition(replicated, &data) else { return Ok(Vec::new()) };
+    let Some(condition) = condition(replicated, &data) else { return Ok(Found::Values(Vec::new())) };
     let selected: Vec<String> =
         missing.iter().map(|column| format!("t.{}", ident(&columns[*column].name))).collect();
     let table = replicated.table();
-    let rows = side.read(&format!(
+    let rows = side.read_then(&format!(
         "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
         selected.join(", "),
         qualified(&table.schema, &table.name)
     ))?;
-    let Some(row) = rows.into_iter().next() else { return Ok(Vec::new()) };
-    Ok(missing.into_iter().zip(row).map(|(column, text)| Fetched { column, text }).collect())
+    let Some(row) = rows.into_iter().next() else { return Ok(Found::Gone) };
+    let fetched = missing.into_iter().zip(row).map(|(column, text)| Fetched { column, text });
+    Ok(Found::Values(fetched.collect()))
 }
 
 /// The row's key as a condition. The literals take the types of their columns (B020, B086).

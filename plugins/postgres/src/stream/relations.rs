@@ -13,7 +13,7 @@ use crate::pgoutput::{Relation, RelationColumn};
 use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
 use crate::table_name::TableName;
-use crate::types::Types;
+use crate::type_catalog::Types;
 use crate::value::Decoder;
 
 /// What is known of the relations.

@@ -32,7 +32,7 @@ impl Source for Misbehaving {
     }
 
     fn hold_snapshot(&mut self) -> Result<Snapshot, Failure> {
-        Ok(Snapshot { token: String::new(), horizon: String::new() })
+        Ok(Snapshot { token: String::new(), horizon: String::new(), sequence: 0 })
     }
 
     fn plan_snapshot(&mut self, table: &str, _rows: u64, _parallel: u32) -> Result<Vec<String>, Failure> {
