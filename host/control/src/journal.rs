@@ -69,9 +69,11 @@ impl JournalWriter {
     pub async fn run(mut self) {
         let mut entries = Vec::with_capacity(JOURNAL_BATCH_MAX);
         while self.queue.recv_many(&mut entries, JOURNAL_BATCH_MAX).await > 0 {
-            if let Err(error) = self.store(&mut entries).await {
-                tracing::warn!(%error, "entries of the mirrors' logs could not be stored");
-                entries.clear();
+            for part in parts(entries.drain(..)) {
+                // What one mirror says must not be lost for what another one could not store.
+                if let Err(error) = self.store(&part).await {
+                    tracing::warn!(error = error.chain(), "an entry of a mirror's log could not be stored");
+                }
             }
             let left_out = self.left_out.swap(0, Ordering::Relaxed);
             if left_out > 0 {
@@ -80,42 +82,72 @@ impl JournalWriter {
         }
     }
 
-    /// Stores entries in order; lines of one mirror that follow each other go together.
-    async fn store(&self, entries: &mut Vec<Entry>) -> Result<(), CatalogError> {
-        let mut lines: Vec<(LogLevel, String)> = Vec::new();
-        let mut of: Option<Arc<str>> = None;
-        for entry in entries.drain(..) {
-            if let Entry::Line { mirror, level, message } = entry {
-                if of.as_ref().is_some_and(|of| *of != mirror) {
-                    self.store_lines(&mut of, &mut lines).await?;
-                }
-                of = Some(mirror);
-                lines.push((level, message));
-                continue;
+    async fn store(&self, part: &Part) -> Result<(), CatalogError> {
+        match part {
+            Part::Lines { mirror, lines } => self.catalog.log(mirror, lines).await,
+            Part::BatchBegun { mirror, number, start } => {
+                self.catalog.begin_batch(*mirror, *number, *start).await
             }
-            self.store_lines(&mut of, &mut lines).await?;
-            match entry {
-                Entry::BatchBegun { mirror, number, start } => {
-                    self.catalog.begin_batch(mirror, number, start).await?;
-                }
-                Entry::PartitionBegun { mirror, table, number } => {
-                    self.catalog.begin_partition(mirror, &table, number).await?;
-                }
-                Entry::Line { .. } => unreachable!("handled above"),
+            Part::PartitionBegun { mirror, table, number } => {
+                self.catalog.begin_partition(*mirror, table, *number).await
             }
         }
-        self.store_lines(&mut of, &mut lines).await
+    }
+}
+
+/// What is stored by one transaction.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Lines { mirror: Arc<str>, lines: Vec<(LogLevel, String)> },
+    BatchBegun { mirror: i64, number: u64, start: u64 },
+    PartitionBegun { mirror: i64, table: String, number: u32 },
+}
+
+/// Entries in order; lines of one mirror that follow each other go together.
+fn parts(entries: impl Iterator<Item = Entry>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for entry in entries {
+        match entry {
+            Entry::Line { mirror, level, message } => match parts.last_mut() {
+                Some(Part::Lines { mirror: last, lines }) if *last == mirror => lines.push((level, message)),
+                _ => parts.push(Part::Lines { mirror, lines: vec![(level, message)] }),
+            },
+            Entry::BatchBegun { mirror, number, start } => {
+                parts.push(Part::BatchBegun { mirror, number, start });
+            }
+            Entry::PartitionBegun { mirror, table, number } => {
+                parts.push(Part::PartitionBegun { mirror, table, number });
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(mirror: &str, message: &str) -> Entry {
+        Entry::Line { mirror: mirror.into(), level: LogLevel::Info, message: message.into() }
     }
 
-    async fn store_lines(
-        &self,
-        of: &mut Option<Arc<str>>,
-        lines: &mut Vec<(LogLevel, String)>,
-    ) -> Result<(), CatalogError> {
-        if let Some(mirror) = of.take() {
-            self.catalog.log(&mirror, lines).await?;
-            lines.clear();
-        }
-        Ok(())
+    fn lines(mirror: &str, messages: &[&str]) -> Part {
+        let lines = messages.iter().map(|message| (LogLevel::Info, (*message).to_owned())).collect();
+        Part::Lines { mirror: mirror.into(), lines }
+    }
+
+    #[test]
+    fn lines_of_one_mirror_go_together_and_the_order_stays() {
+        let begun = Entry::BatchBegun { mirror: 1, number: 2, start: 3 };
+        let entries = [line("a", "1"), line("a", "2"), line("b", "3"), begun, line("b", "4")];
+        assert_eq!(
+            parts(entries.into_iter()),
+            [
+                lines("a", &["1", "2"]),
+                lines("b", &["3"]),
+                Part::BatchBegun { mirror: 1, number: 2, start: 3 },
+                lines("b", &["4"])
+            ]
+        );
     }
 }
