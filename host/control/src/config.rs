@@ -12,15 +12,22 @@ pub(crate) const JOURNAL_BATCH_MAX: usize = 256;
 /// How often the supervisor looks at the catalog when nobody wakes it: another process may share it.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How long a mirror rests after its run ended without a state that says why, such as with the catalog
-/// away. Without it the next run would end the same way at once.
+/// How long a mirror rests after a run that nobody asked to end left it with something to do, such as with
+/// the catalog away. Without it the next run would end the same way at once.
 pub(crate) const RERUN_DELAY: Duration = Duration::from_secs(5);
 
 /// How long a drop may take at the source before it goes on without it: a person waits for it, and a
 /// source that is gone must not keep its mirror.
 pub(crate) const TEARDOWN_DEADLINE: Duration = Duration::from_secs(30);
 
-/// How long a check of a new mirror may take at each side: clients wait 60 s.
+/// Attempts of a drop at a source that refuses, and the pause between two of them: a restart behind a
+/// balancer is over by the last one.
+pub(crate) const TEARDOWN_ATTEMPTS_MAX: u32 = 4;
+
+/// See [`TEARDOWN_ATTEMPTS_MAX`].
+pub(crate) const TEARDOWN_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long a check of a new mirror may take, both sides together: clients wait 60 s.
 pub(crate) const VALIDATION_DEADLINE: Duration = Duration::from_secs(25);
 
 /// How long all runs together may take to end when the process is asked to. Above the loop's own drain

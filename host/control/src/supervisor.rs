@@ -27,8 +27,15 @@ pub struct Supervisor {
     wake: watch::Receiver<u64>,
     runs: JoinSet<Result<(), Failure>>,
     running: HashMap<i64, Running>,
-    /// Mirrors whose run ended without a state that says why, with when to run them again.
-    resting: HashMap<i64, Instant>,
+    /// Mirrors whose run ended although nobody asked it to. Where the state they are in gives them
+    /// something to do, they have to wait: the next run would end the same way at once.
+    resting: HashMap<i64, Rest>,
+}
+
+/// How long a mirror rests. A later request ends it.
+struct Rest {
+    epoch: i64,
+    until: Instant,
 }
 
 /// A run under way.
@@ -59,7 +66,7 @@ impl Supervisor {
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             if let Err(error) = self.look().await {
-                tracing::warn!(%error, "the catalog could not be read");
+                tracing::warn!(error = error.chain(), "the catalog could not be read");
             }
             let next_look = self.next_look();
             tokio::select! {
@@ -78,25 +85,27 @@ impl Supervisor {
 
     fn next_look(&self) -> Instant {
         let latest = Instant::now() + LOOK_INTERVAL;
-        self.resting.values().copied().min().map_or(latest, |due| due.min(latest))
+        self.resting.values().map(|rest| rest.until).min().map_or(latest, |due| due.min(latest))
     }
 
     /// Compares every mirror with its run.
     async fn look(&mut self) -> Result<(), CatalogError> {
         let now = Instant::now();
-        self.resting.retain(|_, due| *due > now);
+        self.resting.retain(|_, rest| rest.until > now);
         for mirror in self.workshop.catalog.mirrors().await? {
             let script = self.script_digest(&mirror).await?;
             match self.running.get(&mirror.id) {
                 Some(run) if run.epoch != mirror.epoch || run.script != script => run.stop.cancel(),
                 Some(_) => {}
-                None if is_due(&mirror) && !self.resting.contains_key(&mirror.id) => {
-                    self.start(mirror, script);
-                }
+                None if is_due(&mirror) && !self.rests(&mirror) => self.start(mirror, script),
                 None => {}
             }
         }
         Ok(())
+    }
+
+    fn rests(&self, mirror: &Mirror) -> bool {
+        self.resting.get(&mirror.id).is_some_and(|rest| rest.epoch == mirror.epoch)
     }
 
     async fn script_digest(&self, mirror: &Mirror) -> Result<String, CatalogError> {
@@ -125,10 +134,12 @@ impl Supervisor {
         let Some(id) = self.running.iter().find(|(_, run)| run.task == task).map(|(id, _)| *id) else {
             return;
         };
-        self.running.remove(&id);
+        let Some(run) = self.running.remove(&id) else { return };
+        if !run.stop.is_cancelled() {
+            self.resting.insert(id, Rest { epoch: run.epoch, until: Instant::now() + RERUN_DELAY });
+        }
         if let Some(trouble) = trouble {
             tracing::warn!(mirror = id, trouble, "a run could not go on and will be repeated");
-            self.resting.insert(id, Instant::now() + RERUN_DELAY);
         }
     }
 

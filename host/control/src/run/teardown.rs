@@ -3,23 +3,17 @@
 use tarn_model::{Failure, MirrorState};
 use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::MirrorRun;
-use crate::config::TEARDOWN_DEADLINE;
+use crate::config::{TEARDOWN_ATTEMPTS_MAX, TEARDOWN_DEADLINE, TEARDOWN_PAUSE};
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
     /// Removes what the mirror made at the source, as far as the source can be reached, and ends it.
     pub(super) async fn tear_down(&self) -> Result<(), Failure> {
         let spec = &self.mirror.spec;
-        let removed = timeout(TEARDOWN_DEADLINE, self.try_to_remove()).await;
-        let trouble = match removed {
-            Ok(Ok(())) => None,
-            Ok(Err(failure)) => Some(failure.to_string()),
-            Err(_) => Some(format!("no answer within {} s", TEARDOWN_DEADLINE.as_secs())),
-        };
-        if let Some(trouble) = trouble {
+        if let Some(trouble) = self.remove().await {
             let mut left = format!("slot {}", spec.slot());
             if spec.publication_managed() {
                 left.push_str(&format!(" and publication {}", spec.publication()));
@@ -29,10 +23,32 @@ impl MirrorRun {
                 spec.source_peer
             ));
         }
+        self.workshop.progress.forget(self.mirror.id);
         if self.observe(MirrorState::Terminated).await? {
             self.watch.info("dropped; the destination's tables stay");
         }
         Ok(())
+    }
+
+    /// Removes slot and publication, in several attempts: a restart of the source must not leave a slot
+    /// behind. Returns what was in the way of the last one.
+    async fn remove(&self) -> Option<String> {
+        let deadline = Instant::now() + TEARDOWN_DEADLINE;
+        let mut trouble = None;
+        for attempt in 1..=TEARDOWN_ATTEMPTS_MAX {
+            match timeout_at(deadline, self.try_to_remove()).await {
+                Ok(Ok(())) => return None,
+                Ok(Err(failure)) => trouble = Some(failure.to_string()),
+                Err(_) => {
+                    return trouble
+                        .or_else(|| Some(format!("no answer within {} s", TEARDOWN_DEADLINE.as_secs())));
+                }
+            }
+            if attempt < TEARDOWN_ATTEMPTS_MAX {
+                sleep(TEARDOWN_PAUSE).await;
+            }
+        }
+        trouble
     }
 
     async fn try_to_remove(&self) -> Result<(), Failure> {
