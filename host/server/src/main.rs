@@ -1,5 +1,6 @@
 //! The `tarn` binary: one process that serves the API and runs the mirrors.
 
+mod config;
 mod demo;
 mod logging;
 mod password;
@@ -48,6 +49,8 @@ fn main() -> ExitCode {
             Command::Demo(args) => demo::run(args).await.map_err(|error| error.to_string()),
         }
     });
+    // Blocking work that is still under way, such as a script that compiles, holds nothing up.
+    runtime.shutdown_background();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

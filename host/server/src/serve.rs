@@ -12,9 +12,11 @@ use tarn_control::{
 };
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::{CATALOG_CLOSE_DEADLINE, SHUTDOWN_DEADLINE};
 use crate::password::{self, PasswordError};
 use crate::settings::Settings;
 
@@ -47,6 +49,9 @@ pub enum ServeError {
     /// The operating system gives no signals.
     #[error("cannot wait for signals: {0}")]
     Signals(#[source] io::Error),
+    /// A part that should run for as long as the process ended.
+    #[error("the {0} ended by itself; the log says why")]
+    Ended(&'static str),
 }
 
 /// An error and what caused it, in one line.
@@ -65,9 +70,8 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 pub struct Server {
     address: SocketAddr,
     stop: CancellationToken,
-    api: JoinHandle<io::Result<()>>,
-    supervisor: JoinHandle<()>,
-    journal: JoinHandle<()>,
+    /// API, supervisor and journal, each giving its name.
+    tasks: JoinSet<&'static str>,
     catalog: Catalog,
 }
 
@@ -110,14 +114,11 @@ impl Server {
         );
         let supervisor = Supervisor::new(&control, plugins, journal);
         let stop = CancellationToken::new();
-        Ok(Self {
-            address,
-            api: tokio::spawn(serve_api(listener, control, credentials, stop.clone())),
-            supervisor: tokio::spawn(Supervisor::run(supervisor, stop.clone())),
-            journal: tokio::spawn(writer.run()),
-            stop,
-            catalog,
-        })
+        let mut tasks = JoinSet::new();
+        tasks.spawn(named("API", serve_api(listener, control, credentials, stop.clone())));
+        tasks.spawn(named("supervisor", supervisor.run(stop.clone())));
+        tasks.spawn(named("journal", writer.run()));
+        Ok(Self { address, stop, tasks, catalog })
     }
 
     /// Where the API listens.
@@ -125,35 +126,56 @@ impl Server {
         self.address
     }
 
-    /// Ends the API, then the runs, then their log, each within its own deadline.
-    pub async fn shutdown(self) {
-        self.stop.cancel();
-        for (name, ended) in [
-            ("api", self.api.await.map(|_| ())),
-            ("supervisor", self.supervisor.await),
-            ("journal", self.journal.await),
-        ] {
-            if let Err(error) = ended {
-                tracing::warn!(task = name, %error, "a task did not end in order");
+    /// Waits until a part ends that should not: without it the process would only look alive.
+    async fn ended(&mut self) -> &'static str {
+        match self.tasks.join_next().await {
+            Some(Ok(name)) => name,
+            Some(Err(fault)) => {
+                tracing::error!(%fault, "a part of the server ended");
+                "server"
             }
+            None => "server",
         }
-        self.catalog.close().await;
+    }
+
+    /// Ends the API and the runs; their log ends when the last of them did. What is not over by the
+    /// deadline is dropped: nothing depends on an orderly end.
+    pub async fn shutdown(mut self) {
+        self.stop.cancel();
+        let all = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                if let Err(fault) = ended {
+                    tracing::warn!(%fault, "a part of the server did not end in order");
+                }
+            }
+        };
+        if timeout(SHUTDOWN_DEADLINE, all).await.is_err() {
+            let seconds = SHUTDOWN_DEADLINE.as_secs_f64();
+            tracing::warn!(seconds, "parts of the server did not end in time and are dropped");
+        }
+        self.tasks.shutdown().await;
+        if timeout(CATALOG_CLOSE_DEADLINE, self.catalog.close()).await.is_err() {
+            tracing::warn!("the catalog was still in use; it opens just as well");
+        }
     }
 }
 
 /// Serves until SIGTERM or SIGINT, then drains.
 ///
 /// # Errors
-/// [`ServeError`] when the service cannot start.
+/// [`ServeError`] when the service cannot start, or when a part of it ended by itself.
 pub async fn run(settings: Settings, without_password: bool) -> Result<(), ServeError> {
     let mut signals = Signals::new()?;
-    let server = Server::start(settings, without_password).await?;
+    let mut server = Server::start(settings, without_password).await?;
     tracing::info!(address = %server.address(), version = env!("CARGO_PKG_VERSION"), "tarn serves");
-    signals.wait().await;
+    let outcome = tokio::select! {
+        () = signals.wait() => Ok(()),
+        part = server.ended() => Err(ServeError::Ended(part)), // cancel safe
+    };
     tracing::info!("stopping: what is under way is finished first");
     server.shutdown().await;
     tracing::info!("stopped");
-    Ok(())
+    outcome
 }
 
 struct Signals {
@@ -187,9 +209,18 @@ async fn serve_api(
     control: Control,
     credentials: Credentials,
     stop: CancellationToken,
-) -> io::Result<()> {
+) {
     let router = tarn_api::router(control, &credentials);
-    axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
+    if let Err(error) = served {
+        tracing::error!(%error, "the API cannot be served any more");
+    }
+}
+
+/// A task that gives its name when it ends.
+async fn named(name: &'static str, task: impl Future<Output = ()>) -> &'static str {
+    task.await;
+    name
 }
 
 fn bundle() -> Bundle {

@@ -20,8 +20,8 @@ mod resume;
 mod rows;
 #[path = "postgres_source/snapshot.rs"]
 mod snapshot;
-#[path = "postgres_source/types.rs"]
-mod types;
+#[path = "postgres_source/every_type.rs"]
+mod every_type;
 #[path = "postgres_source/validation.rs"]
 mod validation;
 

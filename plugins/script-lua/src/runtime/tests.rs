@@ -12,7 +12,7 @@ use crate::{Fault, Rejection};
 
 mod entry_points;
 mod records;
-mod types;
+mod every_type;
 
 /// A world that remembers what was logged, where it is half past one of the first day.
 #[derive(Default, Clone)]
