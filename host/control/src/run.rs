@@ -1,7 +1,7 @@
 //! One run of a mirror: from where the catalog says it is to where its desired state wants it.
 //!
 //! ```text
-//!  desired running:   [resync] → [set up] → [carry out an edit] → [load] → stream … until asked to stop
+//!  desired running:   [resync] → [set up, or carry out an edit] → [load] → stream … until asked to stop
 //!  desired paused:    rest
 //!  desired terminated: tear down
 //! ```
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tarn_catalog::{Catalog, Observed};
 use tarn_model::{DesiredState, Failure, Mirror, MirrorState};
 use tarn_replication::{Ended, Instances as _, Observer, Run, supervise};
+use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
 use crate::instances::MirrorInstances;
@@ -43,6 +44,14 @@ pub(crate) struct MirrorRun {
     mirror: Mirror,
     watch: Arc<Watch>,
     stop: CancellationToken,
+}
+
+/// A mirror whose rows can move.
+struct Prepared {
+    mirror: Mirror,
+    instances: Arc<MirrorInstances>,
+    /// The instance that set up the source holds the point of the first load.
+    holder: Option<SourceInstance>,
 }
 
 /// How a life of a running mirror ended.
@@ -102,25 +111,10 @@ impl MirrorRun {
 
     /// One life: every step that is not done yet, then the stream.
     async fn life(&self, run: Run) -> Result<LifeEnd, Failure> {
-        let Workshop { catalog, plugins, .. } = &self.workshop;
-        let Some(mirror) = catalog.mirror_by_id(self.mirror.id).await? else { return Ok(LifeEnd::Stopped) };
-        let instances = Arc::new(MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch).await?);
-        if mirror.state == MirrorState::Resync && !self.forget(&instances).await? {
-            return Ok(LifeEnd::Stopped);
-        }
-        // The instance that set up the source holds the point of the first load.
-        let mut holder = None;
-        if catalog.stream_start(mirror.id).await?.is_none() {
-            if !self.observe(MirrorState::Setup).await? {
-                return Ok(LifeEnd::Stopped);
-            }
-            holder = Some(self.set_up(&instances).await?);
-        }
-        if let Some(edit) = &mirror.edit
-            && !self.carry_out(&instances, edit).await?
-        {
-            return Ok(LifeEnd::Stopped);
-        }
+        // The source may make these steps wait for its transactions, a stop may not: each is repeatable, so
+        // that it can be dropped anywhere.
+        let prepared = run.stop.run_until_cancelled(self.prepare()).await.transpose()?.flatten();
+        let Some(Prepared { mirror, instances, holder }) = prepared else { return Ok(LifeEnd::Stopped) };
         let loading = self.unfinished_tables().await?;
         let streamed_before = holder.is_none() && mirror.resume_at == MirrorState::Running;
         if !loading.is_empty() && streamed_before {
@@ -143,6 +137,31 @@ impl MirrorRun {
         });
         self.stream_all(&instances, run).await?;
         Ok(LifeEnd::Stopped)
+    }
+
+    /// Every step before rows move; `None` when a later request came in between.
+    async fn prepare(&self) -> Result<Option<Prepared>, Failure> {
+        let Workshop { catalog, plugins, .. } = &self.workshop;
+        let Some(mirror) = catalog.mirror_by_id(self.mirror.id).await? else { return Ok(None) };
+        if mirror.epoch != self.mirror.epoch {
+            return Ok(None);
+        }
+        let instances = Arc::new(MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch).await?);
+        if mirror.state == MirrorState::Resync && !self.forget(&instances).await? {
+            return Ok(None);
+        }
+        let mut holder = None;
+        if catalog.stream_start(mirror.id).await?.is_none() {
+            if !self.observe(MirrorState::Setup).await? {
+                return Ok(None);
+            }
+            holder = Some(self.set_up(&instances, mirror.edit.as_ref()).await?);
+        } else if let Some(edit) = &mirror.edit
+            && !self.carry_out(&instances, edit, mirror.state).await?
+        {
+            return Ok(None);
+        }
+        Ok(Some(Prepared { mirror, instances, holder }))
     }
 
     /// Reports a state; false when a later request made the report void.

@@ -1,6 +1,6 @@
 //! The steps before rows move: slot, publication, tables, and the changes an edit asks for.
 
-use tarn_model::{Failure, MirrorState, PendingEdit, TableMapping};
+use tarn_model::{Failure, MirrorSpec, MirrorState, PendingEdit, TableMapping};
 use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 
@@ -10,27 +10,48 @@ use crate::instances::MirrorInstances;
 impl MirrorRun {
     /// Makes what the mirror needs at both sides. The start of the stream is recorded last: until then,
     /// the whole step is repeated, and the source removes what an earlier try left.
-    pub(super) async fn set_up(&self, instances: &MirrorInstances) -> Result<SourceInstance, Failure> {
+    ///
+    /// An edit that is not carried out yet is part of it: all tables are new to the source. Carrying it out
+    /// afterwards would move the load's start past the point that the returned instance holds, and what
+    /// changed in between would lose to older rows.
+    pub(super) async fn set_up(
+        &self,
+        instances: &MirrorInstances,
+        edit: Option<&PendingEdit>,
+    ) -> Result<SourceInstance, Failure> {
         let catalog = &self.workshop.catalog;
+        let (id, spec) = (self.mirror.id, &self.mirror.spec);
         let mut source = instances.source().await?;
         let start = source.setup().await?;
         let schema = source.schema().await?;
-        instances.destination().await?.prepare(&schema).await?;
-        if self.mirror.spec.do_initial_snapshot {
-            catalog.begin_load(self.mirror.id, &names(&self.mirror.spec.tables)).await?;
+        let mut destination = instances.destination().await?;
+        if spec.resync {
+            // What an earlier mirror left there is replaced.
+            destination.drop_tables(&destinations(&spec.tables)).await?;
         }
-        catalog.begin_stream(self.mirror.id, &start).await?;
+        destination.prepare(&schema).await?;
+        catalog.forget_progress(id).await?;
+        catalog.begin_load(id, &names(loaded_first(spec, edit))).await?;
+        catalog.begin_stream(id, &start).await?;
+        if edit.is_some() {
+            catalog.edit_done(id, self.mirror.epoch).await?;
+        }
         self.watch.info("source and destination are set up");
         Ok(source)
     }
 
     /// Carries out a recorded edit at both sides; false when a later request came in between.
+    ///
+    /// After a failure or a kill a run finds the edit in another state than MODIFYING, with no way back to
+    /// it: the mirror keeps that state meanwhile.
     pub(super) async fn carry_out(
         &self,
         instances: &MirrorInstances,
         edit: &PendingEdit,
+        found_in: MirrorState,
     ) -> Result<bool, Failure> {
-        if !self.observe(MirrorState::Modifying).await? {
+        let modifying = MirrorState::Modifying;
+        if !self.observe(if found_in.may_become(modifying) { modifying } else { found_in }).await? {
             return Ok(false);
         }
         let catalog = &self.workshop.catalog;
@@ -41,8 +62,10 @@ impl MirrorRun {
             let start = source.alter(&settings).await?;
             let schema = source.schema().await?;
             instances.destination().await?.prepare(&schema).await?;
-            let removed: Vec<_> = edit.removed.iter().map(|table| table.source.clone()).collect();
-            catalog.forget_load(id, &removed).await?;
+            // Added ones too: a table that an unfinished edit removed may be back with another target.
+            let changed: Vec<_> =
+                edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
+            catalog.forget_load(id, &changed).await?;
             if !edit.skip_snapshot && !edit.added.is_empty() {
                 catalog.move_load_start(id, &start).await?;
                 catalog.begin_load(id, &names(&edit.added)).await?;
@@ -59,15 +82,57 @@ impl MirrorRun {
         self.watch.info("resync: loading everything again");
         let mut source = instances.source().await?;
         self.remove_from_source(&mut source).await?;
-        let destinations: Vec<_> =
-            self.mirror.spec.tables.iter().map(|table| table.destination.as_str()).collect();
-        instances.destination().await?.drop_tables(&destinations).await?;
+        instances.destination().await?.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
         self.observe(MirrorState::Setup).await
     }
 }
 
+/// The tables whose rows are loaded when a mirror is set up: by the mirror's own settings, and for those
+/// that an edit adds by the edit's.
+fn loaded_first<'a>(
+    spec: &'a MirrorSpec,
+    edit: Option<&PendingEdit>,
+) -> impl Iterator<Item = &'a TableMapping> {
+    spec.tables.iter().filter(move |table| {
+        let adds = edit.filter(|edit| edit.added.iter().any(|added| added.source == table.source));
+        adds.map_or(spec.do_initial_snapshot, |edit| !edit.skip_snapshot)
+    })
+}
+
 /// The names of tables at source and destination, as the ledger keeps them.
-fn names(tables: &[TableMapping]) -> Vec<(String, String)> {
-    tables.iter().map(|table| (table.source.clone(), table.destination.clone())).collect()
+fn names<'a>(tables: impl IntoIterator<Item = &'a TableMapping>) -> Vec<(String, String)> {
+    tables.into_iter().map(|table| (table.source.clone(), table.destination.clone())).collect()
+}
+
+fn destinations(tables: &[TableMapping]) -> Vec<&str> {
+    tables.iter().map(|table| table.destination.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(source: &str) -> TableMapping {
+        TableMapping { source: source.into(), destination: "t".into(), ..TableMapping::default() }
+    }
+
+    fn loaded(do_initial_snapshot: bool, edit: Option<&PendingEdit>) -> Vec<String> {
+        let tables = vec![table("public.old"), table("public.new")];
+        let spec = MirrorSpec { tables, do_initial_snapshot, ..MirrorSpec::default() };
+        loaded_first(&spec, edit).map(|table| table.source.clone()).collect()
+    }
+
+    #[test]
+    fn an_edit_decides_about_the_tables_that_it_adds_and_the_mirror_about_the_others() {
+        let edit = |skip_snapshot| PendingEdit {
+            added: vec![table("public.new")],
+            skip_snapshot,
+            ..PendingEdit::default()
+        };
+        assert_eq!(loaded(true, None), ["public.old", "public.new"]);
+        assert_eq!(loaded(false, None), [""; 0]);
+        assert_eq!(loaded(true, Some(&edit(true))), ["public.old"]);
+        assert_eq!(loaded(false, Some(&edit(false))), ["public.new"]);
+    }
 }
