@@ -75,7 +75,11 @@ impl Cluster {
             // Each session leads a process group of its own. The parent goes first, so that it does
             // not start a recovery.
             signal(server.id(), "KILL");
-            sessions.into_iter().for_each(|session| signal(session, "KILL"));
+            sessions.iter().for_each(|session| signal(*session, "KILL"));
+            // The memory they share is free once the last of them is gone; before, no server starts.
+            until_within(START_DEADLINE, "the killed sessions are gone", || {
+                sessions.iter().all(|session| has_ended(*session)).then_some(())
+            });
         }
     }
 
@@ -176,4 +180,10 @@ fn is_root() -> bool {
     // The owner of this process' own folder under /proc.
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// Whether a process that is no child of ours is gone, or dead and not yet collected by its parent.
+fn has_ended(process: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
