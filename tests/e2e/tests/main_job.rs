@@ -8,7 +8,8 @@ const TABLE: &str = "CREATE TABLE items (id bigint PRIMARY KEY, name text, price
     FROM generate_series(1, 20000) n";
 const SOURCE: &str = "SELECT id::text, name, price::text, to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') \
     FROM items ORDER BY items.id";
-const TARGET: &str = "SELECT toString(id), name, toDecimalString(price, 2), toString(at) FROM items FINAL ORDER BY id";
+const TARGET: &str =
+    "SELECT toString(id), name, toDecimalString(price, 2), toString(at) FROM items FINAL ORDER BY id";
 
 #[test]
 fn a_table_is_loaded_and_every_kind_of_change_follows() {

@@ -10,6 +10,8 @@ mod fixture;
 mod added;
 #[path = "postgres_source/columns.rs"]
 mod columns;
+#[path = "postgres_source/every_type.rs"]
+mod every_type;
 #[path = "postgres_source/lifecycle.rs"]
 mod lifecycle;
 #[path = "postgres_source/partitioned.rs"]
@@ -20,8 +22,6 @@ mod resume;
 mod rows;
 #[path = "postgres_source/snapshot.rs"]
 mod snapshot;
-#[path = "postgres_source/every_type.rs"]
-mod every_type;
 #[path = "postgres_source/validation.rs"]
 mod validation;
 

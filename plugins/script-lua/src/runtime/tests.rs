@@ -11,8 +11,8 @@ use crate::session::Host;
 use crate::{Fault, Rejection};
 
 mod entry_points;
-mod records;
 mod every_type;
+mod records;
 
 /// A world that remembers what was logged, where it is half past one of the first day.
 #[derive(Default, Clone)]
