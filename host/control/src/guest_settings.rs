@@ -24,8 +24,14 @@ pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer) -> String {
         PeerConfig::Clickhouse(config) => (config.cluster.as_str(), config.replicated),
         PeerConfig::Postgres(_) => ("", false),
     };
+    let existing_rows = match (spec.resync, spec.do_initial_snapshot) {
+        (true, _) => "replaced",
+        (false, true) => "refused",
+        (false, false) => "kept",
+    };
     json!({
         "mirror": spec.name,
+        "existingRows": existing_rows,
         "tables": spec.tables.iter().map(destination_table).collect::<Vec<_>>(),
         "softDeleteColumn": spec.soft_delete_col_name,
         "syncedAtColumn": spec.synced_at_col_name,

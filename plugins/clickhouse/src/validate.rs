@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tarn_batch::Table;
 use tarn_sdk::sql::clickhouse::ident;
-use tarn_sdk::{Failure, Problem, clock};
+use tarn_sdk::{ExistingRows, Failure, Problem, clock};
 
 use crate::client::{Client, Error, text_rows};
 use crate::config::SERVER_VERSION_MIN;
@@ -110,6 +110,9 @@ fn table_problems(
         Ok(design) => design,
         Err(problems) => return Ok(problems),
     };
+    if targets.config.existing_rows == ExistingRows::Replaced {
+        return Ok(Vec::new());
+    }
     let Some(existing) = targets.find(client, &design.target)? else { return Ok(Vec::new()) };
     let path = format!("{path}.destination_table_identifier");
     let differences = existing.differences(&design, table, range);
@@ -119,7 +122,10 @@ fn table_problems(
         });
         return Ok(problems.collect());
     }
-    Ok(rows_problem(client, &design, &path)?.into_iter().collect())
+    match targets.config.existing_rows {
+        ExistingRows::Refused => Ok(rows_problem(client, &design, &path)?.into_iter().collect()),
+        ExistingRows::Kept | ExistingRows::Replaced => Ok(Vec::new()),
+    }
 }
 
 /// Rows of someone else's would stay among the mirror's (B235).

@@ -51,6 +51,21 @@ pub struct DestinationConfig {
     pub cluster: String,
     /// Whether tables are made with a replicated engine.
     pub replicated: bool,
+    /// What becomes of rows that are in the tables before the mirror is.
+    pub existing_rows: ExistingRows,
+}
+
+/// What becomes of rows that are in a destination's table before the mirror is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExistingRows {
+    /// They are refused: a snapshot is to be loaded, and they would stay among its rows.
+    #[default]
+    Refused,
+    /// They stay: there is no snapshot.
+    Kept,
+    /// They go, and the table with them: the host drops it before the mirror is set up.
+    Replaced,
 }
 
 impl DestinationConfig {

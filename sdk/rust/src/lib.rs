@@ -50,8 +50,8 @@ mod script;
 mod source;
 
 pub use config::{
-    DestinationColumn, DestinationConfig, DestinationTable, Output, ScriptSettings, ScriptTable,
-    SourceConfig, SourceTable,
+    DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, ScriptSettings,
+    ScriptTable, SourceConfig, SourceTable,
 };
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};

@@ -1,7 +1,7 @@
 //! Everything that would not work is told before anything is done.
 
 use tarn_batch::{Table, Type};
-use tarn_sdk::DestinationColumn;
+use tarn_sdk::{DestinationColumn, ExistingRows};
 
 use super::rows::{Rows, V, int, text};
 use super::scene::{Scene, table};
@@ -33,6 +33,16 @@ fn a_target_of_a_mirrors_form_is_accepted_while_it_is_empty() {
     assert_eq!(problems(&mut scene, &[items()]), [""; 0]);
     scene.write(&Rows::new(&items(), 1).insert(&[int(1), V::Null]).batch());
     assert_eq!(problems(&mut scene, &[items()]), [format!("{TARGET}: table t has rows already")]);
+}
+
+#[test]
+fn rows_that_are_to_stay_or_to_be_replaced_are_no_problem() {
+    for existing in [ExistingRows::Kept, ExistingRows::Replaced] {
+        let mut scene = Scene::with(|config| config.existing_rows = existing);
+        scene.prepare(&items());
+        scene.write(&Rows::new(&items(), 1).insert(&[int(1), V::Null]).batch());
+        assert_eq!(problems(&mut scene, &[items()]), [""; 0], "{existing:?}");
+    }
 }
 
 #[test]
