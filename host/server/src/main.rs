@@ -34,7 +34,7 @@ enum Command {
         without_password: bool,
     },
     /// Shows the main job between two servers: load, live changes, comparison.
-    Demo(demo::DemoArgs),
+    Demo(Box<demo::DemoArgs>),
 }
 
 fn main() -> ExitCode {
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(async {
         match arguments.command {
             Command::Serve { config, without_password } => serve(config, without_password).await,
-            Command::Demo(args) => demo::run(args).await.map_err(|error| error.to_string()),
+            Command::Demo(args) => demo::run(*args).await.map_err(|error| error.to_string()),
         }
     });
     // Blocking work that is still under way, such as a script that compiles, holds nothing up.
