@@ -1,5 +1,4 @@
 //! What a plugin is given and what its errors become.
-#![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
 use tarn_sdk::{
     DestinationConfig, Failure, FailureClass, Output, ScriptSettings, SourceConfig, SourceTable, clickhouse,
