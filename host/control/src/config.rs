@@ -63,3 +63,6 @@ pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
 
 /// Most batches in a status, newest first: a console polls it. The batches' own route has all.
 pub(crate) const STATUS_BATCHES_MAX: u32 = 1_000;
+
+/// Scripts compiled at the same time. Each takes a core for some tenths of a second.
+pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;

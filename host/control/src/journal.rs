@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tarn_catalog::{Catalog, CatalogError};
-use tarn_model::LogLevel;
+use tarn_model::{LogLevel, RowCounts};
 use tokio::sync::mpsc;
 
 use crate::config::{JOURNAL_BATCH_MAX, JOURNAL_ENTRIES_MAX};
@@ -21,6 +21,8 @@ pub(crate) enum Entry {
     BatchBegun { mirror: i64, number: u64, start: u64 },
     /// A worker starts on a partition.
     PartitionBegun { mirror: i64, table: String, number: u32 },
+    /// The destination took rows of tables, by its own names.
+    RowsWritten { mirror: i64, counts: Vec<(String, RowCounts)> },
 }
 
 /// The writing end. Clones share the queue.
@@ -91,6 +93,7 @@ impl JournalWriter {
             Part::PartitionBegun { mirror, table, number } => {
                 self.catalog.begin_partition(*mirror, table, *number).await
             }
+            Part::RowsWritten { mirror, counts } => self.catalog.count_rows(*mirror, counts).await,
         }
     }
 }
@@ -101,6 +104,7 @@ enum Part {
     Lines { mirror: Arc<str>, lines: Vec<(LogLevel, String)> },
     BatchBegun { mirror: i64, number: u64, start: u64 },
     PartitionBegun { mirror: i64, table: String, number: u32 },
+    RowsWritten { mirror: i64, counts: Vec<(String, RowCounts)> },
 }
 
 /// Entries in order; lines of one mirror that follow each other go together.
@@ -118,6 +122,7 @@ fn parts(entries: impl Iterator<Item = Entry>) -> Vec<Part> {
             Entry::PartitionBegun { mirror, table, number } => {
                 parts.push(Part::PartitionBegun { mirror, table, number });
             }
+            Entry::RowsWritten { mirror, counts } => parts.push(Part::RowsWritten { mirror, counts }),
         }
     }
     parts

@@ -3,6 +3,7 @@
 
 mod config;
 mod control;
+mod counting;
 mod error;
 mod guest_settings;
 mod hooks;

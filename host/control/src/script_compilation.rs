@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tarn_model::{Enumerated as _, ScriptLanguage};
 use tarn_wasm::{CompiledScript, LuaCompiler, ScriptError, compile_wasm};
+use tokio::sync::Semaphore;
 
+use crate::config::SCRIPTS_COMPILED_AT_ONCE;
 use crate::hooks::{CompileError, Pending, ScriptCompiler, ScriptSource};
 use crate::plugins::Plugins;
 
@@ -14,14 +16,20 @@ use crate::plugins::Plugins;
 #[derive(Clone, Debug)]
 pub struct ComponentCompiler {
     lua_runtime: &'static [u8],
-    /// Kept between scripts; one is compiled at a time, so that uploads cannot fill the machine.
+    /// Kept between scripts.
     lua: Arc<Mutex<Option<LuaCompiler>>>,
+    /// One script is compiled at a time, so that uploads cannot fill the machine.
+    turn: Arc<Semaphore>,
 }
 
 impl ComponentCompiler {
     /// A compiler over the runtimes of these plugins.
     pub fn new(plugins: &Plugins) -> Self {
-        Self { lua_runtime: plugins.script_runtime(), lua: Arc::default() }
+        Self {
+            lua_runtime: plugins.script_runtime(),
+            lua: Arc::default(),
+            turn: Arc::new(Semaphore::new(SCRIPTS_COMPILED_AT_ONCE)),
+        }
     }
 
     fn compile_now(
@@ -63,7 +71,12 @@ impl ScriptCompiler for ComponentCompiler {
         let (name, source) = (script.name.to_owned(), script.source.to_owned());
         let language = script.language;
         Box::pin(async move {
-            let work = move || compiler.compile_now(&name, language, &source);
+            let turn = Arc::clone(&compiler.turn).acquire_owned().await;
+            // The turn ends with the work, also where nobody waits for it any more.
+            let work = move || {
+                let _turn = turn;
+                compiler.compile_now(&name, language, &source)
+            };
             match tokio::task::spawn_blocking(work).await {
                 Ok(compiled) => compiled.map(|script| script.component),
                 Err(fault) => Err(CompileError::Failed(fault.to_string())),

@@ -39,7 +39,7 @@ pub enum MirrorState {
     Terminated = 7,
     /// Loaded, with nothing to stream.
     Completed = 8,
-    /// Loading again beside the old tables.
+    /// Taking slot, publication and the destination's tables back, to load everything again.
     Resync = 9,
     /// Stopped by a failure that retrying cannot mend.
     Failed = 10,

@@ -52,6 +52,13 @@ impl<P: Peer> Side<P> {
         }
     }
 
+    /// Lets go of the held point once the stream is past it, also where no row was.
+    pub(crate) fn pass(&mut self, position: u64) {
+        if matches!(&self.moment, Moment::Held(held) if position > held.sequence()) {
+            self.moment = Moment::Passed;
+        }
+    }
+
     /// Reads at the moment that left out values are read at.
     pub(crate) fn read_then(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         match &mut self.moment {

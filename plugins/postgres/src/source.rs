@@ -293,9 +293,12 @@ impl<P: Peer> PostgresSource<P> {
         let server = self.server()?;
         self.settings = Settings::new(config);
         publication::alter(&mut self.side, &server, &self.settings)?;
+        // First the position, then the wait: what commits before the position has ended after the wait, so
+        // that the load sees it. A commit is in the log before others see it.
+        let start = current_lsn(&mut self.side)?;
         added::wait_for_older_transactions(&mut self.side)?;
         let system = system_identifier(&mut self.open_replication()?)?;
-        Ok(Position::between(system, current_lsn(&mut self.side)?).to_bytes())
+        Ok(Position::between(system, start).to_bytes())
     }
 
     /// Removes slot and publication; names what it could not remove.

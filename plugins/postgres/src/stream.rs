@@ -164,6 +164,7 @@ impl<S: Session> Stream<S> {
             }
         }
         let position = self.decoding.position();
+        side.pass(position.sequence().0);
         let rows = out.writer.rows();
         Ok(Changes {
             schema: out.schema,

@@ -26,6 +26,11 @@ fn a_table_is_loaded_and_every_kind_of_change_follows() {
          DELETE FROM items WHERE id = 7; INSERT INTO items VALUES (7, 'again', 0, now());",
     );
     scene.wait_until_equal(SOURCE, TARGET);
+    let counts = scene.tarn.get("/api/v1/mirrors/cdc/table_total_counts/items").json();
+    let counted = |kind: &str| counts["totalData"][kind].as_str().and_then(|count| count.parse::<u64>().ok());
+    assert_eq!(counted("insertsCount"), Some(2), "{counts}");
+    assert!(counted("updatesCount").is_some_and(|updates| updates >= 200), "{counts}");
+    assert_eq!(counted("deletesCount"), Some(101), "{counts}");
     scene.postgres.query("TRUNCATE items; INSERT INTO items VALUES (1, 'after', 2, now())");
     scene.wait_until_equal(SOURCE, TARGET);
 }

@@ -7,10 +7,10 @@ use tarn_model::{Failure, MirrorSpec};
 use tarn_replication::{
     Instances as _, RecordPolicy, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
 };
-
 use tarn_wasm::SourceInstance;
 
 use super::MirrorRun;
+use crate::counting::Counting;
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
@@ -52,7 +52,12 @@ impl MirrorRun {
         let parts = StreamParts {
             source,
             transform: instances.transform().await?,
-            destination: instances.destination().await?,
+            destination: Counting::new(
+                instances.destination().await?,
+                self.mirror.id,
+                &self.mirror.spec,
+                self.workshop.journal.clone(),
+            ),
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {
