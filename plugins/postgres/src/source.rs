@@ -259,7 +259,8 @@ impl<P: Peer> PostgresSource<P> {
         let mut relations = Relations::default();
         relations.name(tables.values());
         relations.deliver(&self.schema);
-        if let Some(held) = self.held.take() {
+        // The point of the slot itself needs nothing: the stream starts right at it.
+        if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
