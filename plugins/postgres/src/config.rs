@@ -41,6 +41,6 @@ pub(crate) const ROWS_PER_BLOCK_GUESS: u64 = 80;
 /// The oldest server that is served: it is the first whose publications speak for partitioned tables.
 pub(crate) const SERVER_MAJOR_MIN: u32 = 13;
 
-/// Time between two looks whether the publication is still there, in microseconds: what changes while it
-/// is not is missing from the stream, and only some servers say so.
-pub(crate) const PUBLICATION_CHECK_US: u64 = 30_000_000;
+/// Time between two looks whether the publication still holds everything, in microseconds: what changes
+/// while it does not is missing from the stream, and no server says so. Four small queries a look.
+pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;

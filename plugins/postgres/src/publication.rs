@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
+use crate::catalog::tables_named;
 use crate::peer::{Peer, flag, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
@@ -128,10 +129,55 @@ pub(crate) fn check<P: Peer>(
     settings: &Settings,
 ) -> Result<(), Failure> {
     let name = settings.publication.name();
-    require(side, name)?;
+    let kinds = kinds(side, name)?.ok_or_else(|| missing(name))?;
     let present = tables(side, server, name)?;
+    if settings.publication.is_managed() {
+        require_everything(name, &kinds, &present)?;
+    }
     let names = settings.tables.iter().map(|table| &table.name);
     require_tables(side, name, names.filter(|name| !present.contains_key(*name)), &present)
+}
+
+/// The mirror's own publication has every kind of change and every row: somebody else narrowed it
+/// otherwise.
+fn require_everything(
+    name: &str,
+    kinds: &PublishedKinds,
+    present: &HashMap<TableName, PublishedTable>,
+) -> Result<(), Failure> {
+    let narrowed = |message: String| {
+        Failure::permanent("publication_narrowed", message)
+            .with_hint("resync the mirror: what the publication left out is not in the stream")
+    };
+    if !kinds.missing.is_empty() {
+        let kinds = kinds.missing.join(", ");
+        return Err(narrowed(format!("publication {name:?} does not publish {kinds} any more")));
+    }
+    match present.iter().find(|(_, table)| table.row_filter.is_some()) {
+        Some((table, _)) => {
+            let message = format!("publication {name:?} got a row filter for the table");
+            Err(narrowed(message).with_table(table.to_string()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Looks that each mapped table is still the one it was when the stream began. One that was dropped and
+/// made again is another table: the destination still has the rows of the first.
+pub(crate) fn require_same_tables<P: Peer>(
+    side: &mut Side<P>,
+    known: &HashMap<TableName, u32>,
+) -> Result<(), Failure> {
+    let now = tables_named(side, known.keys())?;
+    let changed = known.iter().find(|(name, oid)| now.get(*name).is_none_or(|table| table.oid != **oid));
+    match changed {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(Failure::permanent("table_replaced", "the table was dropped, renamed, or made again")
+                .with_hint("resync the mirror, or edit the table out of it")
+                .with_table(name.to_string()))
+        }
+    }
 }
 
 fn require_tables<'a, P: Peer>(

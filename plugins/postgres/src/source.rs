@@ -19,7 +19,7 @@ use crate::snapshot::held::Held;
 use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
-use crate::stream::{Relations, Stream};
+use crate::stream::{Relations, Stream, Surroundings};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -264,7 +264,8 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
-        self.stream = Some(Stream::new(replication, position, relations));
+        let known = tables.into_iter().map(|(name, table)| (name, table.oid)).collect();
+        self.stream = Some(Stream::new(replication, position, relations, Surroundings { server, known }));
         Ok(())
     }
 

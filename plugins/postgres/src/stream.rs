@@ -9,6 +9,8 @@ mod loading;
 mod relations;
 mod rows;
 
+use std::collections::HashMap;
+
 use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
 use tarn_sdk::{Changes, Failure, Limits, clock};
 
@@ -18,9 +20,11 @@ use crate::peer::{Peer, Session};
 use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
 use crate::position::{Partial, Position};
 use crate::publication;
+use crate::server::Server;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
+use crate::table_name::TableName;
 use crate::type_catalog::Types;
 use loading::Found;
 use relations::Learned;
@@ -36,7 +40,8 @@ pub(crate) struct Stream<S> {
     decoding: Decoding,
     confirmed: Lsn,
     /// When the publication was last seen, by the growing clock.
-    publication_seen_us: u64,
+    surroundings: Surroundings,
+    surroundings_seen_us: u64,
 }
 
 /// What is known of the stream up to here.
@@ -83,6 +88,14 @@ impl Change<'_> {
     }
 }
 
+/// What must stay as it is for the stream to hold everything.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) server: Server,
+    /// The numbers of the mapped tables when the stream was opened.
+    pub(crate) known: HashMap<TableName, u32>,
+}
+
 /// What one read makes.
 #[derive(Debug)]
 struct Outgoing {
@@ -112,7 +125,12 @@ enum Step {
 
 impl<S: Session> Stream<S> {
     /// A stream that was started at a position.
-    pub(crate) fn new(session: S, position: Position, relations: Relations) -> Self {
+    pub(crate) fn new(
+        session: S,
+        position: Position,
+        relations: Relations,
+        surroundings: Surroundings,
+    ) -> Self {
         let Position { system, end, partial } = position;
         let decoding =
             Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
@@ -122,7 +140,8 @@ impl<S: Session> Stream<S> {
             taken: 0,
             decoding,
             confirmed: Lsn(0),
-            publication_seen_us: clock::monotonic(),
+            surroundings,
+            surroundings_seen_us: clock::monotonic(),
         }
     }
 
@@ -134,9 +153,10 @@ impl<S: Session> Stream<S> {
         limits: Limits,
     ) -> Result<Changes, Failure> {
         let now = clock::monotonic();
-        if now.saturating_sub(self.publication_seen_us) > PUBLICATION_CHECK_US {
-            publication::require(side, settings.publication.name())?;
-            self.publication_seen_us = now;
+        if now.saturating_sub(self.surroundings_seen_us) > PUBLICATION_CHECK_US {
+            publication::check(side, &self.surroundings.server, settings)?;
+            publication::require_same_tables(side, &self.surroundings.known)?;
+            self.surroundings_seen_us = now;
         }
         let until = now.saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
