@@ -59,7 +59,8 @@ fn issue(
 }
 
 fn write_file(server: &Postgres, name: &str, content: &str) {
-    server.query(&format!("COPY (SELECT 1) TO PROGRAM 'printf %s \"{content}\" > {name} && chmod 600 {name}'"));
+    server
+        .query(&format!("COPY (SELECT 1) TO PROGRAM 'printf %s \"{content}\" > {name} && chmod 600 {name}'"));
 }
 
 async fn encryption(config: PostgresConfig) -> Result<bool, Error> {

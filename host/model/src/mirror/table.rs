@@ -11,8 +11,8 @@ use crate::enumerated::{Enumerated, serde_by_name};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableMapping {
-    /// `schema.table` at the source.
-    #[serde(rename = "source_table_identifier")]
+    /// `schema.table` at the source. Clients also write the parts in double quotes, as in SQL.
+    #[serde(rename = "source_table_identifier", deserialize_with = "plain_or_quoted")]
     pub source: String,
     /// Table at the destination.
     #[serde(rename = "destination_table_identifier")]
@@ -97,6 +97,43 @@ impl TableEngine {
     }
 }
 
+/// Reads a table's name and leaves out quotes that it does not need, so that one table has one name.
+fn plain_or_quoted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok(unquoted(&text).unwrap_or(text))
+}
+
+/// The name without quotes; `None` where it has none, or means another table without them.
+fn unquoted(text: &str) -> Option<String> {
+    let (schema, rest) = quoted_part(text).or_else(|| {
+        let point = text.find('.')?;
+        Some((text[..point].to_owned(), &text[point..]))
+    })?;
+    let (name, rest) =
+        quoted_part(rest.strip_prefix('.')?).or_else(|| Some((rest.strip_prefix('.')?.to_owned(), "")))?;
+    let is_plain =
+        rest.is_empty() && !schema.contains('.') && !schema.starts_with('"') && !name.starts_with('"');
+    is_plain.then(|| format!("{schema}.{name}"))
+}
+
+/// A part in double quotes, one inside written twice, and what follows it.
+fn quoted_part(text: &str) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix('"')?;
+    let mut part = String::new();
+    loop {
+        let quote = rest.find('"')?;
+        part.push_str(&rest[..quote]);
+        rest = &rest[quote + 1..];
+        match rest.strip_prefix('"') {
+            Some(after) => {
+                part.push('"');
+                rest = after;
+            }
+            None => return Some((part, rest)),
+        }
+    }
+}
+
 /// Reads a list of names, or one text with commas between them.
 fn list_or_commas<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     struct Names;
@@ -127,6 +164,25 @@ fn list_or_commas<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_one_name_with_quotes_or_without() {
+        // B187.
+        for (text, name) in [
+            ("public.users", "public.users"),
+            (r#""public"."users""#, "public.users"),
+            (r#"public."my.table""#, "public.my.table"),
+            (r#""Mix"."Tab""#, "Mix.Tab"),
+            // Without quotes these would be other tables, or none.
+            (r#""a.b"."c""#, r#""a.b"."c""#),
+            (r#"public.""q""""#, r#"public.""q""""#),
+            ("users", "users"),
+        ] {
+            let table: TableMapping =
+                serde_json::from_value(serde_json::json!({"source_table_identifier": text})).expect("parses");
+            assert_eq!(table.source, name, "{text}");
+        }
+    }
 
     #[test]
     fn a_column_is_named_by_either_key() {
