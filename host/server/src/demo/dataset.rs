@@ -61,7 +61,7 @@ pub async fn create(
         let first = made + 1;
         connection
             .query(&format!(
-                "INSERT INTO public.customers SELECT {ROW} FROM generate_series({first}, {until}) AS n"
+                "INSERT INTO public.customers SELECT {ROW} FROM generate_series({first}::bigint, {until}) AS n"
             ))
             .await?;
         made = until;
@@ -86,7 +86,7 @@ pub async fn change(connection: &mut Connection, rows: u64, round: u64) -> Resul
     let residue = round % 97;
     let statements = format!(
         "BEGIN;
-INSERT INTO public.customers SELECT {ROW} FROM generate_series({first}, {last}) AS n;
+INSERT INTO public.customers SELECT {ROW} FROM generate_series({first}::bigint, {last}) AS n;
 UPDATE public.customers SET balance = balance + 1, visits = visits + 1, updated_at = updated_at + interval '1 second'
     WHERE id BETWEEN {residue} * 100 AND {residue} * 100 + 99;
 UPDATE public.customers SET id = -id WHERE id = {first};
