@@ -4,6 +4,7 @@
 //! snapshot   rows/s of a mirror's load       against one `COPY … (FORMAT binary)` to nowhere
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
 //! memory     peak of the process             during one transaction of millions of rows
+//! script     µs a record in the sandbox      against the same runtime built natively
 //! ```
 //!
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
@@ -14,6 +15,7 @@ mod measure;
 mod memory;
 mod process;
 mod scene;
+mod script;
 mod snapshot;
 mod stream;
 
@@ -28,8 +30,9 @@ const STREAM_CHANGES: u64 = 1_000_000;
 const TRANSACTION_ROWS: u64 = 5_000_000;
 
 fn main() {
-    let scene = Scene::start();
     let mut table = Table::default();
+    script::run(&mut table);
+    let scene = Scene::start();
     let rows = from_environment("TARN_BENCH_ROWS", SNAPSHOT_ROWS);
     dataset::create(&scene.postgres, rows);
     snapshot::run(&scene, rows, &mut table);

@@ -1,0 +1,121 @@
+//! A record through a Lua script: in the sandbox, and by the same runtime built natively.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tarn_batch::{BatchWriter, Column, Op, RowHeader, Table as Rows, Type, Version};
+use tarn_plugin_script_lua::{Host, Runtime as NativeRuntime};
+use tarn_replication::{Batch, Transform as _};
+use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig, compile_lua};
+
+use crate::measure::{Table, progress};
+
+/// Rows of one batch, as the loop's reads have them.
+const BATCH_ROWS: u32 = 5_000;
+/// How long each script is measured.
+const MEASURED: Duration = Duration::from_secs(1);
+
+const SCRIPTS: [(&str, &str); 3] = [
+    ("pass every row on", "function onRecord(r)\n  return r\nend"),
+    ("read and return the row", "function onRecord(r)\n  return r.row\nend"),
+    (
+        "change two fields",
+        "function onRecord(r)\n  r.row.c3 = 'x'\n  r.row.c0 = r.row.c0 + 1\n  return r.row\nend",
+    ),
+];
+
+struct Silent;
+
+impl Host for Silent {
+    fn log(&mut self, _line: &str) {}
+
+    fn now_us(&mut self) -> i64 {
+        0
+    }
+}
+
+/// Measures each script both ways.
+pub fn run(table: &mut Table) {
+    progress("scripts");
+    let batch = batch();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    for (what, source) in SCRIPTS {
+        let native = native(source, &batch);
+        let sandboxed = runtime.block_on(sandboxed(source, &batch));
+        table.add(
+            format!("script, {what}"),
+            format!("{sandboxed:.2} µs a record"),
+            format!("{native:.2} µs natively"),
+        );
+    }
+}
+
+fn native(source: &str, batch: &Batch) -> f64 {
+    let mut runtime = NativeRuntime::new(Box::new(Silent)).expect("Lua starts");
+    runtime.load(source.as_bytes()).unwrap_or_else(|_| panic!("{source}"));
+    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())]);
+    let begun = Instant::now();
+    let mut records = 0;
+    while begun.elapsed() < MEASURED {
+        runtime.apply(&batch.bytes).expect("the batch is sound");
+        records += u64::from(batch.rows);
+    }
+    micros(begun.elapsed(), records)
+}
+
+async fn sandboxed(source: &str, batch: &Batch) -> f64 {
+    let script = compile_lua(tarn_bundle::SCRIPT_LUA, "bench", source).expect("it compiles");
+    let runtime = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox");
+    let component = runtime.load(&Manifest::script("bench"), script.component).await.expect("it loads");
+    let mut instance =
+        runtime.script(&component, Capabilities::none(), Limits::script()).await.expect("an instance");
+    instance
+        .open(r#"{"tables": [{"source": "public.bench", "destination": "bench"}], "output": "rows"}"#)
+        .await
+        .expect("it opens");
+    let begun = Instant::now();
+    let mut records = 0;
+    while begun.elapsed() < MEASURED {
+        let transformed = instance.apply(batch.clone()).await.expect("applied");
+        assert!(transformed.rejected.is_empty(), "{:?}", transformed.rejected.first());
+        records += u64::from(batch.rows);
+    }
+    micros(begun.elapsed(), records)
+}
+
+fn micros(time: Duration, records: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / records as f64
+}
+
+/// Ten columns, about 160 bytes a row.
+fn batch() -> Batch {
+    let mut writer = BatchWriter::with_capacity(1 << 20);
+    let columns = (0_u16..10).map(|number| Column {
+        name: format!("c{number}"),
+        data_type: if number < 3 { Type::Int8 } else { Type::Text },
+        type_name: if number < 3 { "bigint" } else { "text" }.to_owned(),
+        nullable: number > 0,
+        key: u16::from(number == 0),
+        attribute: i32::from(number) + 1,
+    });
+    let table = writer.add_table(Rows {
+        id: 1,
+        schema: "public".to_owned(),
+        name: "bench".to_owned(),
+        version: 1,
+        columns: columns.collect(),
+    });
+    for row in 0..u64::from(BATCH_ROWS) {
+        let version = Version { commit: 1, ordinal: row };
+        writer.begin_row(table, &RowHeader { op: Op::Insert, version, commit_time_us: 0, transaction: 1 });
+        for number in 0..10_u64 {
+            if number < 3 {
+                writer.value(&(row + number).to_le_bytes());
+            } else {
+                writer.value(format!("text {number} of {row}").as_bytes());
+            }
+        }
+        writer.end_row();
+    }
+    Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) }
+}
