@@ -7,7 +7,7 @@ mod counting;
 mod error;
 mod guest_settings;
 mod hooks;
-mod instance;
+mod instance_info;
 mod instances;
 mod journal;
 mod logs;
@@ -29,7 +29,7 @@ pub use error::ControlError;
 pub use hooks::{
     CompileError, PeerProbe, Pending, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
-pub use instance::InstanceInfo;
+pub use instance_info::InstanceInfo;
 pub use journal::{Journal, JournalWriter};
 pub use logs::{LogAnswer, LogRequest};
 pub use mirrors::{
