@@ -44,7 +44,7 @@ impl Catalog {
     /// [`CatalogError`]: the directory is in use or not usable, the database cannot be opened or is of
     /// a newer form, or the secrets in it were sealed with another key.
     pub async fn open(options: &CatalogOptions) -> Result<Self, CatalogError> {
-        let folder = Folder::open(&options.data_dir)?;
+        let folder = Folder::open(&options.data_dir).await?;
         let database = match &options.url {
             Some(url) => Database::postgres(url).await?,
             None => Database::sqlite(&folder.database()).await?,

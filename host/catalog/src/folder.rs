@@ -4,9 +4,16 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::CatalogError;
 use crate::sealing::new_key;
+
+/// How often the lock is tried before the directory counts as in use, and the pause between. Two seconds
+/// in all: a killed process is still being taken apart when its successor starts, and a child that another
+/// thread of the holder has just forked keeps the file open until it executes.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A data directory that this process holds. The lock is the operating system's: it ends with the
 /// process, also by `kill -9`.
@@ -17,8 +24,8 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Makes the directory if needed and takes it.
-    pub(crate) fn open(path: &Path) -> Result<Self, CatalogError> {
+    /// Makes the directory if needed and takes it, waiting a moment for a holder that is just ending.
+    pub(crate) async fn open(path: &Path) -> Result<Self, CatalogError> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |source| CatalogError::Folder { path, source }
@@ -26,11 +33,14 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         let lock_path = path.join("tarn.lock");
         let lock = private().truncate(false).open(&lock_path).map_err(failed(&lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(CatalogError::InUse { path: path.display().to_string() }),
-            Err(TryLockError::Error(source)) => Err(failed(&lock_path)(source)),
+        for _ in 0..LOCK_TRIES {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
+                Err(TryLockError::Error(source)) => return Err(failed(&lock_path)(source)),
+            }
         }
+        Err(CatalogError::InUse { path: path.display().to_string() })
     }
 
     /// Where the SQLite catalog is.
@@ -77,20 +87,32 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    #[test]
-    fn one_process_holds_a_data_directory() {
+    #[tokio::test]
+    async fn one_process_holds_a_data_directory() {
         let parent = tempfile::tempdir().expect("a folder");
         let path = parent.path().join("data");
-        let held = Folder::open(&path).expect("free");
-        assert!(matches!(Folder::open(&path), Err(CatalogError::InUse { .. })));
+        let held = Folder::open(&path).await.expect("free");
+        assert!(matches!(Folder::open(&path).await, Err(CatalogError::InUse { .. })));
         drop(held);
-        Folder::open(&path).expect("free again");
+        Folder::open(&path).await.expect("free again");
     }
 
-    #[test]
-    fn the_key_is_made_once_and_is_the_owners_alone() {
+    #[tokio::test]
+    async fn a_holder_that_is_just_ending_is_waited_for() {
         let parent = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(parent.path()).expect("free");
+        let held = Folder::open(parent.path()).await.expect("free");
+        let release = async {
+            tokio::time::sleep(LOCK_PAUSE * 3).await;
+            drop(held);
+        };
+        let (next, ()) = tokio::join!(Folder::open(parent.path()), release);
+        next.expect("free within the wait");
+    }
+
+    #[tokio::test]
+    async fn the_key_is_made_once_and_is_the_owners_alone() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(parent.path()).await.expect("free");
         let (key, place) = folder.key().expect("made");
         assert_eq!(folder.key().expect("read").0, key);
         let mode = fs::metadata(place).expect("exists").permissions().mode();
