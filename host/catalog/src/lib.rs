@@ -27,6 +27,6 @@ pub use checkpoints::MirrorCheckpoints;
 pub use error::CatalogError;
 pub use ledger::MirrorLedger;
 pub use logs::{LogPage, LogQuery};
-pub use mirrors::{MirrorCreated, MirrorMove, Observed};
+pub use mirrors::{MirrorCreated, MirrorList, MirrorMove, Observed};
 pub use peers::{PeerDropped, PeerStored};
 pub use scripts::{NewScript, ScriptDropped, ScriptStored};

@@ -21,6 +21,18 @@ pub enum MirrorCreated {
     Exists(MirrorState),
     /// A peer or script went away meanwhile: the field that named it.
     Gone(&'static str),
+    /// The slot is that of the named mirror, which is not TERMINATED.
+    SlotTaken(String),
+}
+
+/// The mirrors, and what could not be understood of them: one that is damaged, or was written by a later
+/// version, is no trouble of the others.
+#[derive(Debug, Default)]
+pub struct MirrorList {
+    /// By id.
+    pub mirrors: Vec<Mirror>,
+    /// The id and what is wrong with its row.
+    pub unreadable: Vec<(i64, CatalogError)>,
 }
 
 /// A move that a person's request makes: what to store if the mirror is still as it was seen.
@@ -68,6 +80,9 @@ impl Catalog {
         let mut transaction = self.database().begin().await?;
         if let Some(gone) = hold_what_it_uses(&mut transaction, spec).await? {
             return Ok(MirrorCreated::Gone(gone));
+        }
+        if let Some(other) = slot_user(&mut transaction, spec).await? {
+            return Ok(MirrorCreated::SlotTaken(other));
         }
         sqlx::query("DELETE FROM mirrors WHERE name = $1 AND state = 'STATUS_TERMINATED'")
             .bind(&spec.name)
@@ -129,16 +144,23 @@ impl Catalog {
         row.map(|row| mirror(&row)).transpose()
     }
 
-    /// Every mirror that is not TERMINATED, by id.
+    /// Every mirror that is not TERMINATED.
     ///
     /// # Errors
-    /// [`CatalogError`].
-    pub async fn mirrors(&self) -> Result<Vec<Mirror>, CatalogError> {
+    /// [`CatalogError`] when they could not be read at all.
+    pub async fn mirrors(&self) -> Result<MirrorList, CatalogError> {
         let rows = sqlx::query(select_mirrors!("WHERE state <> 'STATUS_TERMINATED' ORDER BY id"))
             .fetch_all(self.database().reader())
             .await
             .map_err(CatalogError::query("mirror list"))?;
-        rows.iter().map(mirror).collect()
+        let mut list = MirrorList::default();
+        for row in &rows {
+            match mirror(row) {
+                Ok(mirror) => list.mirrors.push(mirror),
+                Err(error) => list.unreadable.push((integer(row, 0)?, error)),
+            }
+        }
+        Ok(list)
     }
 
     /// Decides on a request and stores its move, against all others at the same time: `decide` sees the
@@ -291,6 +313,30 @@ async fn hold_what_it_uses(
             .map_err(CatalogError::query("creation of a mirror"))?;
         if held.rows_affected() == 0 {
             return Ok(Some(field));
+        }
+    }
+    Ok(None)
+}
+
+/// The mirror that has the slot at the same source: two would take each other's changes away. The source's
+/// row is held by then, so no other creation comes between this look and its insert.
+async fn slot_user(
+    transaction: &mut Transaction<'static, Any>,
+    spec: &MirrorSpec,
+) -> Result<Option<String>, CatalogError> {
+    let rows = sqlx::query(
+        "SELECT name, spec FROM mirrors
+         WHERE source_peer = $1 AND name <> $2 AND state <> 'STATUS_TERMINATED'",
+    )
+    .bind(&spec.source_peer)
+    .bind(&spec.name)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(CatalogError::query("creation of a mirror"))?;
+    for row in rows {
+        let other = parsed::<MirrorSpec>(&text(&row, 1)?, "mirrors.spec");
+        if other.is_ok_and(|other| other.slot() == spec.slot()) {
+            return Ok(Some(text(&row, 0)?));
         }
     }
     Ok(None)

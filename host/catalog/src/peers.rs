@@ -1,12 +1,12 @@
 //! Peers. Their settings are sealed whole; the kind is outside the seal, for lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use tarn_model::{Enumerated as _, Peer, PeerConfig, PeerKind, Secret};
 
-use crate::database::{now, text};
+use crate::database::{integer, now, text};
 use crate::{Catalog, CatalogError};
 
 /// What storing a peer did.
@@ -100,6 +100,18 @@ impl Catalog {
             .await
             .map_err(CatalogError::query("peer"))?;
         Ok(row.map(|row| name_and_kind(&row)).transpose()?.map(|(_, kind)| kind))
+    }
+
+    /// When each peer was last changed, in microseconds since 1970, by name.
+    ///
+    /// # Errors
+    /// [`CatalogError::Query`].
+    pub async fn peer_changes(&self) -> Result<HashMap<String, i64>, CatalogError> {
+        let rows = sqlx::query("SELECT name, updated_us FROM peers")
+            .fetch_all(self.database().reader())
+            .await
+            .map_err(CatalogError::query("peer list"))?;
+        rows.iter().map(|row| Ok((text(row, 0)?, integer(row, 1)?))).collect()
     }
 
     /// Removes a peer that no mirror uses.

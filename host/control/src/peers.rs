@@ -52,6 +52,7 @@ impl Control {
         if stored.is_some() && !creation.allow_update {
             return Ok(PeerOutcome::Bad(already_exists(&peer.name)));
         }
+        let unchanged = stored.as_ref() == Some(&peer);
         if let Some(stored) = stored.filter(|stored| stored.config.kind() != peer.config.kind()) {
             let users = self.mirrors_of(&peer.name).await?;
             if !users.is_empty() {
@@ -67,6 +68,10 @@ impl Control {
             && let Err(failure) = self.parts().probe.version(&peer).await
         {
             return Ok(PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name)));
+        }
+        if unchanged {
+            // Storing it would restart the mirrors that use it.
+            return Ok(PeerOutcome::Good);
         }
         Ok(match self.catalog().store_peer(&peer, creation.allow_update).await? {
             PeerStored::Done => {
@@ -190,7 +195,7 @@ impl Control {
 
     /// Names of the mirrors that use a peer.
     async fn mirrors_of(&self, peer: &str) -> Result<Vec<String>, ControlError> {
-        let mirrors = self.catalog().mirrors().await?.into_iter();
+        let mirrors = self.catalog().mirrors().await?.mirrors.into_iter();
         let using = mirrors.filter(|m| m.spec.source_peer == peer || m.spec.destination_peer == peer);
         Ok(using.map(|mirror| mirror.spec.name).collect())
     }

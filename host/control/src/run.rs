@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tarn_catalog::{Catalog, Observed};
 use tarn_model::{DesiredState, Failure, Mirror, MirrorState};
-use tarn_replication::{Ended, Instances as _, Observer, Run, supervise};
+use tarn_replication::{Ended, Observer, Run, supervise};
 use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
@@ -124,9 +124,8 @@ impl MirrorRun {
             return Ok(LifeEnd::Stopped);
         }
         if mirror.spec.initial_snapshot_only {
-            let mut source = instances.source().await?;
-            self.remove_from_source(&mut source).await?;
-            return Ok(LifeEnd::Completed);
+            let removed = run.stop.run_until_cancelled(self.take_back(&instances)).await.transpose()?;
+            return Ok(if removed.is_some() { LifeEnd::Completed } else { LifeEnd::Stopped });
         }
         if !self.observe(MirrorState::Running).await? {
             return Ok(LifeEnd::Stopped);
@@ -157,7 +156,7 @@ impl MirrorRun {
             }
             holder = Some(self.set_up(&instances, mirror.edit.as_ref()).await?);
         } else if let Some(edit) = &mirror.edit
-            && !self.carry_out(&instances, edit, mirror.state).await?
+            && !self.carry_out(&instances, edit).await?
         {
             return Ok(None);
         }

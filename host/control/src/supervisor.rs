@@ -1,10 +1,11 @@
 //! What should be against what is: one run for every mirror that has something to do.
 //!
 //! The supervisor owns every run. It looks at the catalog when woken, when a run ended, and now and then;
-//! it starts a run where one is due and asks a run to stop whose mirror took a later request or whose
-//! script has a later version. A mirror never has two runs at a time.
+//! it starts a run where one is due and asks a run to stop whose mirror took a later request, or whose
+//! script or peers are others by now. A mirror never has two runs at a time. One that cannot be read is
+//! told of and left alone; the others go on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tarn_catalog::CatalogError;
@@ -30,6 +31,8 @@ pub struct Supervisor {
     /// Mirrors whose run ended although nobody asked it to. Where the state they are in gives them
     /// something to do, they have to wait: the next run would end the same way at once.
     resting: HashMap<i64, Rest>,
+    /// Mirrors that could not be read, and were told of.
+    unreadable: HashSet<i64>,
 }
 
 /// How long a mirror rests. A later request ends it.
@@ -41,10 +44,18 @@ struct Rest {
 /// A run under way.
 struct Running {
     task: Id,
-    epoch: i64,
-    /// Digest of the script it began with; empty without one.
-    script: String,
+    basis: Basis,
     stop: CancellationToken,
+}
+
+/// What a run was begun with: a run is asked to stop once this is another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Basis {
+    epoch: i64,
+    /// Digest of the script; empty without one.
+    script: String,
+    /// When the source and the destination peer were last changed.
+    peers: [Option<i64>; 2],
 }
 
 impl Supervisor {
@@ -59,6 +70,7 @@ impl Supervisor {
             runs: JoinSet::new(),
             running: HashMap::new(),
             resting: HashMap::new(),
+            unreadable: HashSet::new(),
         }
     }
 
@@ -92,16 +104,39 @@ impl Supervisor {
     async fn look(&mut self) -> Result<(), CatalogError> {
         let now = Instant::now();
         self.resting.retain(|_, rest| rest.until > now);
-        for mirror in self.workshop.catalog.mirrors().await? {
-            let script = self.script_digest(&mirror).await?;
+        let list = self.workshop.catalog.mirrors().await?;
+        self.tell_of(&list.unreadable);
+        let changes = self.workshop.catalog.peer_changes().await?;
+        for mirror in list.mirrors {
+            let basis = self.basis(&mirror, &changes).await?;
             match self.running.get(&mirror.id) {
-                Some(run) if run.epoch != mirror.epoch || run.script != script => run.stop.cancel(),
+                Some(run) if run.basis != basis => run.stop.cancel(),
                 Some(_) => {}
-                None if is_due(&mirror) && !self.rests(&mirror) => self.start(mirror, script),
+                None if is_due(&mirror) && !self.rests(&mirror) => self.start(mirror, basis),
                 None => {}
             }
         }
         Ok(())
+    }
+
+    /// Logs what could not be read, once.
+    fn tell_of(&mut self, unreadable: &[(i64, CatalogError)]) {
+        self.unreadable.retain(|known| unreadable.iter().any(|(id, _)| id == known));
+        for (id, error) in unreadable {
+            if self.unreadable.insert(*id) {
+                tracing::error!(
+                    mirror = id,
+                    error = error.chain(),
+                    "a mirror cannot be read and is left alone"
+                );
+            }
+        }
+    }
+
+    async fn basis(&self, mirror: &Mirror, changes: &HashMap<String, i64>) -> Result<Basis, CatalogError> {
+        let spec = &mirror.spec;
+        let peers = [&spec.source_peer, &spec.destination_peer].map(|peer| changes.get(peer).copied());
+        Ok(Basis { epoch: mirror.epoch, script: self.script_digest(mirror).await?, peers })
     }
 
     fn rests(&self, mirror: &Mirror) -> bool {
@@ -117,12 +152,12 @@ impl Supervisor {
         Ok(script.map(|script| script.digest).unwrap_or_default())
     }
 
-    fn start(&mut self, mirror: Mirror, script: String) {
-        let (id, epoch) = (mirror.id, mirror.epoch);
+    fn start(&mut self, mirror: Mirror, basis: Basis) {
+        let id = mirror.id;
         let stop = CancellationToken::new();
         let run = MirrorRun::new(self.workshop.clone(), mirror, stop.clone());
         let task = self.runs.spawn(run.run()).id();
-        self.running.insert(id, Running { task, epoch, script, stop });
+        self.running.insert(id, Running { task, basis, stop });
     }
 
     fn note_end(&mut self, ended: Result<(Id, Result<(), Failure>), tokio::task::JoinError>) {
@@ -136,7 +171,7 @@ impl Supervisor {
         };
         let Some(run) = self.running.remove(&id) else { return };
         if !run.stop.is_cancelled() {
-            self.resting.insert(id, Rest { epoch: run.epoch, until: Instant::now() + RERUN_DELAY });
+            self.resting.insert(id, Rest { epoch: run.basis.epoch, until: Instant::now() + RERUN_DELAY });
         }
         if let Some(trouble) = trouble {
             tracing::warn!(mirror = id, trouble, "a run could not go on and will be repeated");

@@ -82,7 +82,7 @@ impl MirrorState {
             Pausing => matches!(next, Paused | Failed | Completed),
             Completed | Failed => false,
             Unknown | Setup | Snapshot | Running | Resync | Modifying => {
-                matches!(next, Setup | Snapshot | Running | Completed | Failed)
+                matches!(next, Setup | Snapshot | Running | Modifying | Completed | Failed)
             }
         }
     }

@@ -31,6 +31,12 @@ impl Run {
         Self { stop: self.stop.child_token(), ..self.clone() }
     }
 
+    /// The same run with a count of failures of its own, which the progress of others does not reset.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { failures: Arc::default(), ..self.clone() }
+    }
+
     /// Something is safe now that was not before: delays start small again.
     pub(crate) fn note_progress(&self) {
         let attempts = self.failures.swap(0, Ordering::Relaxed);

@@ -4,4 +4,4 @@
 mod comparison;
 mod scene;
 
-pub use scene::Scene;
+pub use scene::{PATIENCE, Scene};

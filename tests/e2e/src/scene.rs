@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tarn_harness::{ClickHouse, HttpAnswer, Postgres, Tarn, until_within};
 
 /// Longest wait for anything that should happen "within a second or two" on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The three services. Peers are called `source` and `target`.
 pub struct Scene {
@@ -88,12 +88,12 @@ impl Scene {
         self.try_post("flows/cdc/create", &json!({"connection_configs": configs}))
     }
 
-    /// Uploads a new Lua script.
+    /// Uploads a new Lua script; its id.
     #[track_caller]
-    pub fn script(&self, name: &str, source: &str) {
+    pub fn script(&self, name: &str, source: &str) -> i64 {
         let script = json!({"id": -1, "lang": "lua", "name": name, "source": source});
         let answer = self.post("scripts", &json!({"script": script}));
-        assert!(answer["id"].as_i64().is_some_and(|id| id > 0), "{answer}");
+        answer["id"].as_i64().filter(|id| *id > 0).unwrap_or_else(|| panic!("no id: {answer}"))
     }
 
     /// The mirror's state by name.

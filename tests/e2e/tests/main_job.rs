@@ -1,7 +1,8 @@
 //! A table is loaded, then follows; a script changes it on the way; dropping leaves nothing behind.
 
 use serde_json::json;
-use tarn_e2e::Scene;
+use tarn_e2e::{PATIENCE, Scene};
+use tarn_harness::until_within;
 
 const TABLE: &str = "CREATE TABLE items (id bigint PRIMARY KEY, name text, price numeric(12,2), at timestamptz NOT NULL);
     INSERT INTO items SELECT n, 'item ' || n, n / 100.0, timestamptz '2025-01-01 00:00:00Z' + n * interval '1 second'
@@ -124,4 +125,40 @@ fn a_table_added_by_an_edit_is_loaded_and_follows() {
         "SELECT toString(id), t FROM more FINAL ORDER BY id",
     );
     scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_new_version_of_a_script_changes_the_rows_that_follow() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    let id = scene.script("mark", "function onRecord(r)\n  r.row.name = 'one'\n  return r.row\nend");
+    scene.mirror("items", &[("public.items", "items")], &json!({"script": "mark"}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    let second = "function onRecord(r)\n  r.row.name = 'two'\n  return r.row\nend";
+    scene.post("scripts", &json!({"script": {"id": id, "lang": "lua", "name": "mark", "source": second}}));
+    until_within(PATIENCE, "the second version is in use", || {
+        scene.log("items").contains("version 2").then_some(())
+    });
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'new', 1, now())");
+    scene.wait_for_target("SELECT name FROM items FINAL WHERE id = 20001", "two");
+    scene.wait_for_target("SELECT uniqExact(name) FROM items FINAL WHERE id <= 20000 AND name = 'one'", "1");
+}
+
+#[test]
+fn a_changed_peer_is_taken_up_by_a_mirror_that_runs() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.clickhouse.query("CREATE DATABASE elsewhere");
+    scene.clickhouse.query("CREATE TABLE elsewhere.items AS items");
+    let mut config = scene.clickhouse.peer_config();
+    config["database"] = "elsewhere".into();
+    let peer = json!({"name": "target", "type": 8, "clickhouse_config": config});
+    assert_eq!(scene.post("peers/create", &json!({"peer": peer, "allow_update": true}))["status"], "CREATED");
+    until_within(PATIENCE, "the stream begins again", || {
+        (scene.log("items").matches("streaming").count() >= 2).then_some(())
+    });
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'new', 1, now())");
+    scene.wait_for_target("SELECT count() FROM elsewhere.items FINAL WHERE id = 20001", "1");
 }

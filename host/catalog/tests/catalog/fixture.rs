@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use sqlx::Connection as _;
 use tarn_catalog::{Catalog, CatalogOptions, MirrorCreated};
 use tarn_harness::Postgres;
 use tarn_model::{ClickHouseConfig, MirrorSpec, Peer, PeerConfig, PostgresConfig, Secret, TableMapping};
@@ -56,6 +57,14 @@ impl Fixture {
     pub fn bytes_on_disk(&self) -> Vec<u8> {
         let entries = std::fs::read_dir(self.folder.path().join("data")).expect("a folder");
         entries.flat_map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file")).collect()
+    }
+
+    /// Runs a statement behind the catalog's back, in its SQLite file.
+    pub async fn execute(&self, statement: &'static str) {
+        sqlx::any::install_default_drivers();
+        let url = format!("sqlite://{}", self.options.data_dir.join("catalog.sqlite").display());
+        let mut connection = sqlx::AnyConnection::connect(&url).await.expect("the file opens");
+        sqlx::query(statement).execute(&mut connection).await.expect("executed");
     }
 
     /// A mirror between two peers, made with them; its id.

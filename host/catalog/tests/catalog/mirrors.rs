@@ -1,6 +1,7 @@
 use tarn_catalog::{MirrorCreated, MirrorMove, Observed};
 use tarn_model::{
-    DesiredState, DropOptions, Failure, LogLevel, MirrorState, PendingEdit, StateRequest, Verdict, decide,
+    DesiredState, DropOptions, Failure, LogLevel, MirrorSpec, MirrorState, PendingEdit, StateRequest,
+    Verdict, decide,
 };
 
 use crate::fixture::{Fixture, on_both, spec};
@@ -33,7 +34,7 @@ on_both! {
         let dropped = fixture.catalog.request("m", |m| step(m.state, m.resume_at, StateRequest::Drop)).await;
         let epoch = dropped.expect("stored").expect("known").expect("moved").epoch;
         fixture.catalog.observe(id, epoch, MirrorState::Terminated, None).await.expect("stored");
-        assert!(fixture.catalog.mirrors().await.expect("listed").is_empty());
+        assert!(fixture.catalog.mirrors().await.expect("listed").mirrors.is_empty());
         let MirrorCreated::Done(second) = fixture.catalog.create_mirror(&spec("m")).await.expect("created")
         else { panic!("the name is free") };
         assert!(second > id, "ids are never used again");
@@ -155,4 +156,29 @@ on_both! {
             assert_eq!(batches.is_empty(), drop_mirror_stats);
         }
     }
+}
+
+on_both! {
+    async fn a_slot_serves_one_mirror_until_that_is_dropped(fixture: Fixture) {
+        let id = fixture.mirror("first").await;
+        let second = MirrorSpec { replication_slot_name: spec("first").slot(), ..spec("second") };
+        let taken = fixture.catalog.create_mirror(&second).await.expect("answered");
+        assert_eq!(taken, MirrorCreated::SlotTaken("first".into()));
+        let dropped = fixture.catalog.request("first", |m| step(m.state, m.resume_at, StateRequest::Drop)).await;
+        let epoch = dropped.expect("stored").expect("known").expect("moved").epoch;
+        fixture.catalog.observe(id, epoch, MirrorState::Terminated, None).await.expect("stored");
+        let free = fixture.catalog.create_mirror(&second).await.expect("answered");
+        assert!(matches!(free, MirrorCreated::Done(_)), "{free:?}");
+    }
+}
+
+/// A mirror that a later version wrote, or a disk damaged, is no trouble of the others (B241).
+#[tokio::test]
+async fn a_mirror_that_cannot_be_read_leaves_the_others_readable() {
+    let fixture = Fixture::sqlite().await;
+    let (bad, good) = (fixture.mirror("bad").await, fixture.mirror("good").await);
+    fixture.execute("UPDATE mirrors SET spec = 'no JSON' WHERE name = 'bad'").await;
+    let list = fixture.catalog.mirrors().await.expect("listed");
+    assert_eq!(list.mirrors.iter().map(|mirror| mirror.id).collect::<Vec<_>>(), [good]);
+    assert_eq!(list.unreadable.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [bad]);
 }

@@ -60,9 +60,6 @@ impl Control {
         };
         let outcome = outcome
             .unwrap_or_else(|| ChangeOutcome::Refused(format!("there is no mirror {}", change.mirror)));
-        if !matches!(outcome, ChangeOutcome::Refused(_)) {
-            self.wake();
-        }
         Ok(outcome)
     }
 
@@ -92,6 +89,8 @@ impl Control {
             None => None,
             Some(Err(answer)) => Some(answer),
             Some(Ok(_)) => {
+                // First: the client may go away while the note is written.
+                self.wake();
                 self.note(&change.mirror, noted(request)).await;
                 Some(ChangeOutcome::Done)
             }
@@ -112,6 +111,7 @@ impl Control {
             match self.catalog().request(name, |mirror| edited(mirror, &seen, edit)).await? {
                 None => return Ok(None),
                 Some(Ok(_)) => {
+                    self.wake();
                     self.note(name, noted(StateRequest::Edit)).await;
                     return Ok(Some(ChangeOutcome::Edited));
                 }

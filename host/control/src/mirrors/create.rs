@@ -37,12 +37,17 @@ impl Control {
         self.check(&creation).await?;
         match self.catalog().create_mirror(&creation.spec).await? {
             MirrorCreated::Done(_) => {
-                self.note(&name, "created").await;
+                // First: the client may go away while the note is written.
                 self.wake();
+                self.note(&name, "created").await;
                 Ok(workflow_id(&name))
             }
             MirrorCreated::Exists(state) if attaches(&creation, state) => Ok(workflow_id(&name)),
             MirrorCreated::Exists(state) => Err(in_the_way(&creation.spec, state)),
+            MirrorCreated::SlotTaken(other) => {
+                let problem = slot_taken(&creation.spec, &other);
+                Err(cannot_be_created(vec![problem]))
+            }
             MirrorCreated::Gone(field) => {
                 Err(ControlError::missing(field, format!("what {field} names was dropped meanwhile")))
             }
@@ -83,8 +88,7 @@ impl Control {
         if problems.is_empty() {
             return Ok(());
         }
-        let message = format!("the mirror cannot be created: {}", one_line(&problems));
-        Err(ControlError::FailedPrecondition { message, problems })
+        Err(cannot_be_created(problems))
     }
 
     /// Both peers, if both are named, exist and can play their parts.
@@ -156,16 +160,11 @@ impl Control {
 
     /// A slot serves one mirror: two would take each other's changes away.
     async fn check_slot(&self, spec: &MirrorSpec, problems: &mut Vec<Problem>) -> Result<(), ControlError> {
-        for mirror in self.catalog().mirrors().await? {
+        for mirror in self.catalog().mirrors().await?.mirrors {
             let other = &mirror.spec;
             if other.name != spec.name && other.source_peer == spec.source_peer && other.slot() == spec.slot()
             {
-                let message = format!("{} is the slot of mirror {}", spec.slot(), other.name);
-                problems.push(Problem::new(
-                    "replication_slot_name",
-                    message,
-                    "leave it out, or choose another",
-                ));
+                problems.push(slot_taken(spec, &other.name));
             }
         }
         Ok(())
@@ -175,6 +174,16 @@ impl Control {
 /// Whether a creation is answered by the mirror that exists.
 fn attaches(creation: &MirrorCreation, state: MirrorState) -> bool {
     creation.attach_to_existing && !matches!(state, MirrorState::Terminating | MirrorState::Terminated)
+}
+
+fn cannot_be_created(problems: Vec<Problem>) -> ControlError {
+    let message = format!("the mirror cannot be created: {}", one_line(&problems));
+    ControlError::FailedPrecondition { message, problems }
+}
+
+fn slot_taken(spec: &MirrorSpec, other: &str) -> Problem {
+    let message = format!("{} is the slot of mirror {other}", spec.slot());
+    Problem::new("replication_slot_name", message, "leave it out, or choose another")
 }
 
 fn in_the_way(spec: &MirrorSpec, state: MirrorState) -> ControlError {

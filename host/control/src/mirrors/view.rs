@@ -75,7 +75,7 @@ impl Control {
     pub async fn list_mirrors(&self) -> Result<Vec<MirrorItem>, ControlError> {
         let kinds = self.catalog().peers().await?;
         let kind = |peer: &str| kinds.iter().find(|(name, _)| name == peer).map(|(_, kind)| *kind);
-        let items = self.catalog().mirrors().await?.into_iter().map(|mirror| MirrorItem {
+        let items = self.catalog().mirrors().await?.mirrors.into_iter().map(|mirror| MirrorItem {
             source_kind: kind(&mirror.spec.source_peer),
             destination_kind: kind(&mirror.spec.destination_peer),
             mirror,
@@ -89,7 +89,7 @@ impl Control {
     /// [`ControlError::Catalog`].
     pub async fn mirror_names(&self) -> Result<Vec<String>, ControlError> {
         let mut names = self.catalog().logged_mirrors().await?;
-        names.extend(self.catalog().mirrors().await?.into_iter().map(|mirror| mirror.spec.name));
+        names.extend(self.catalog().mirrors().await?.mirrors.into_iter().map(|mirror| mirror.spec.name));
         names.sort();
         names.dedup();
         Ok(names)

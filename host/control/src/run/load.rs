@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tarn_model::{Failure, MirrorState};
 use tarn_replication::{
-    HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger as _, SnapshotSettings,
-    snapshot,
+    Ended, HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger as _,
+    SnapshotSettings, snapshot, supervise,
 };
 use tarn_wasm::{HeldPoint, SourceInstance};
 
@@ -33,11 +33,8 @@ impl MirrorRun {
         if !self.observe(MirrorState::Snapshot).await? {
             return Ok(false);
         }
-        let mut holder = match holder {
-            Some(holder) => holder,
-            None => instances.source().await?,
-        };
-        let point = holder.hold_snapshot().await?;
+        let held = run.stop.run_until_cancelled(hold_point(instances, holder)).await.transpose()?;
+        let Some((_holder, point)) = held else { return Ok(false) };
         self.workshop.catalog.set_load_point(self.mirror.id, point.sequence).await?;
         Ok(self.load(instances, point, run.clone()).await? == SnapshotEnd::Complete)
     }
@@ -57,8 +54,10 @@ impl MirrorRun {
         // The stream that follows this one has a point to pass, wherever it will be.
         self.workshop.catalog.set_load_point(self.mirror.id, LOADING).await?;
         let both = run.child();
+        // A load in trouble is tried again by itself: the stream beside it has no part in it.
+        let apart = both.apart();
         let load = async {
-            let ended = self.load_at_new_point(instances, both.clone()).await;
+            let ended = supervise(&apart, |run| self.load_at_new_point(instances, run)).await;
             both.stop.cancel();
             ended
         };
@@ -70,9 +69,14 @@ impl MirrorRun {
         let (loaded, streamed) = tokio::join!(load, stream);
         streamed?;
         match loaded? {
-            SnapshotEnd::Paused => Ok(LifeEnd::Stopped),
-            SnapshotEnd::Complete if run.stop.is_cancelled() => Ok(LifeEnd::Stopped),
-            SnapshotEnd::Complete => Box::pin(self.life(run)).await,
+            Ended::Value(SnapshotEnd::Complete) if !run.stop.is_cancelled() => Box::pin(self.life(run)).await,
+            Ended::Value(SnapshotEnd::Complete | SnapshotEnd::Paused) => Ok(LifeEnd::Stopped),
+            Ended::Stopped { trouble } => {
+                if let Some(trouble) = trouble {
+                    self.watch.warn(format!("met trouble while stopping: {trouble}"));
+                }
+                Ok(LifeEnd::Stopped)
+            }
         }
     }
 
@@ -91,8 +95,8 @@ impl MirrorRun {
         instances: &Arc<MirrorInstances>,
         run: Run,
     ) -> Result<SnapshotEnd, Failure> {
-        let mut holder = instances.source().await?;
-        let point = holder.hold_snapshot().await?;
+        let held = run.stop.run_until_cancelled(hold_point(instances, None)).await.transpose()?;
+        let Some((_holder, point)) = held else { return Ok(SnapshotEnd::Paused) };
         self.load(instances, point, run).await
     }
 
@@ -132,6 +136,19 @@ impl MirrorRun {
             bounds: SnapshotBounds::default(),
         }
     }
+}
+
+/// An instance that holds a point to load at, for as long as it lives.
+async fn hold_point(
+    instances: &MirrorInstances,
+    holder: Option<SourceInstance>,
+) -> Result<(SourceInstance, HeldPoint), Failure> {
+    let mut holder = match holder {
+        Some(holder) => holder,
+        None => instances.source().await?,
+    };
+    let point = holder.hold_snapshot().await?;
+    Ok((holder, point))
 }
 
 fn no_start() -> Failure {

@@ -41,17 +41,12 @@ impl MirrorRun {
     }
 
     /// Carries out a recorded edit at both sides; false when a later request came in between.
-    ///
-    /// After a failure or a kill a run finds the edit in another state than MODIFYING, with no way back to
-    /// it: the mirror keeps that state meanwhile.
     pub(super) async fn carry_out(
         &self,
         instances: &MirrorInstances,
         edit: &PendingEdit,
-        found_in: MirrorState,
     ) -> Result<bool, Failure> {
-        let modifying = MirrorState::Modifying;
-        if !self.observe(if found_in.may_become(modifying) { modifying } else { found_in }).await? {
+        if !self.observe(MirrorState::Modifying).await? {
             return Ok(false);
         }
         let catalog = &self.workshop.catalog;

@@ -25,9 +25,13 @@ impl MirrorRun {
         let resume = self.resume().await?;
         let source = if resume.sequence < catalog.load_point(self.mirror.id).await? {
             let tables: Vec<_> = self.mirror.spec.tables.iter().map(|table| table.source.clone()).collect();
-            let mut source = instances.source_beside(&tables).await?;
-            let point = source.hold_snapshot().await?;
-            catalog.set_load_point(self.mirror.id, point.sequence).await?;
+            let held = run.stop.run_until_cancelled(async {
+                let mut source = instances.source_beside(&tables).await?;
+                let point = source.hold_snapshot().await?;
+                catalog.set_load_point(self.mirror.id, point.sequence).await?;
+                Ok::<_, Failure>(source)
+            });
+            let Some(source) = held.await.transpose()? else { return Ok(()) };
             source
         } else {
             instances.source().await?

@@ -57,6 +57,11 @@ impl MirrorRun {
         let spec = tarn_model::MirrorSpec { script: String::new(), ..self.mirror.spec.clone() };
         let instances =
             MirrorInstances::new(&workshop.catalog, &workshop.plugins, &spec, &self.watch).await?;
+        self.take_back(&instances).await
+    }
+
+    /// Removes slot and publication of a mirror that only loads.
+    pub(super) async fn take_back(&self, instances: &MirrorInstances) -> Result<(), Failure> {
         let mut source = instances.source().await?;
         self.remove_from_source(&mut source).await
     }
