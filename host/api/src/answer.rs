@@ -2,9 +2,9 @@
 
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tarn_json::to_value;
 
 use crate::error::ApiError;
-use crate::json::to_value;
 
 /// An answer with status 200, in the API's JSON.
 pub(crate) struct Answer<T>(pub(crate) T);

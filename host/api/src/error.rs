@@ -5,10 +5,10 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tarn_catalog::CatalogError;
 use tarn_control::ControlError;
+use tarn_json::InputError;
 use tarn_model::Problem;
 
 use crate::config::RETRY_AFTER_SECONDS;
-use crate::json::InputError;
 
 /// A code that clients decide on. The numbers are those of gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ mod auth;
 mod config;
 mod error;
 mod guard;
-mod json;
 mod request;
 mod routes;
 

@@ -6,10 +6,10 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tarn_json::{InputError, from_value};
 
 use crate::config::BODY_BYTES_MAX;
 use crate::error::{ApiError, Code};
-use crate::json::{InputError, from_value};
 
 /// The body as JSON, an object; an empty body is an empty object. Its content type is not looked at:
 /// clients send several.

@@ -27,6 +27,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-batch", Sdk(0)),
     ("tarn-sdk", Sdk(1)),
     ("tarn-model", Host(0)),
+    ("tarn-json", Host(0)),
     ("tarn-replication", Host(1)),
     ("tarn-transport", Host(1)),
     ("tarn-postgres", Host(2)),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The name as it is declared: `flowJobName` and `flow_job_name` are one.
-pub(super) fn snake(name: &str) -> Cow<'_, str> {
+pub(crate) fn snake(name: &str) -> Cow<'_, str> {
     if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name);
     }
@@ -18,7 +18,7 @@ pub(super) fn snake(name: &str) -> Cow<'_, str> {
 }
 
 /// The name as it is shown.
-pub(super) fn camel(name: &str) -> String {
+pub(crate) fn camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     let mut upper = false;
     for character in name.chars() {

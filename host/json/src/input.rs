@@ -1,4 +1,4 @@
-//! Reading a request.
+//! Reading a request, an answer or a file.
 
 use std::fmt;
 
@@ -7,20 +7,21 @@ use serde::de::{DeserializeSeed, Deserializer, Expected, MapAccess, SeqAccess, U
 use serde::{Deserialize, de};
 use serde_json::{Map, Value};
 
-use super::case::snake;
-use super::number::{float, whole};
+use crate::case::snake;
+use crate::number::{float, whole};
 
-/// What is wrong with a request, and where. It quotes no value: one may be a secret.
+/// What is wrong with what was read, and where. It quotes no value: one may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InputError {
+pub struct InputError {
     /// Path of the field, `table_mappings[2].columns[0].ordering`; empty for the whole body.
-    pub(crate) path: String,
+    pub path: String,
     /// What is wrong with it.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 impl InputError {
-    pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
+    /// A mistake at a path.
+    pub fn new(path: &str, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
 
@@ -85,29 +86,64 @@ impl de::Error for InputError {
     }
 }
 
-/// Reads a value of a request.
+/// Reads a value that a program wrote; it may say more than this version knows.
 ///
 /// # Errors
 /// The first mistake, with its path.
-pub(crate) fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
-    T::deserialize(Node(value))
+pub fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
+    T::deserialize(Node { value, unknown: Unknown::Ignored })
 }
 
-/// A place in the request.
+/// Reads a value that a person wrote, and refuses fields that do not exist: nothing they meant to say
+/// may be passed over.
+///
+/// # Errors
+/// The first mistake, with its path.
+pub fn from_value_strictly<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
+    T::deserialize(Node { value, unknown: Unknown::Refused })
+}
+
+/// What becomes of fields that do not exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    Ignored,
+    Refused,
+}
+
+/// A place in the value that is read.
 #[derive(Clone, Copy)]
-struct Node<'de>(&'de Value);
+struct Node<'de> {
+    value: &'de Value,
+    unknown: Unknown,
+}
+
+impl Node<'_> {
+    /// Refuses the first key that is none of the fields, where that is wanted.
+    fn check_fields(self, object: &Map<String, Value>, fields: &[&str]) -> Result<(), InputError> {
+        if self.unknown == Unknown::Ignored {
+            return Ok(());
+        }
+        match object.keys().find(|key| !fields.contains(&snake(key).as_ref())) {
+            None => Ok(()),
+            Some(key) => {
+                let message = format!("there is no such field; there are {}", fields.join(", "));
+                Err(InputError::new(key, message))
+            }
+        }
+    }
+}
 
 /// Reads an integer in the bounds of its type.
 macro_rules! integers {
     ($($method:ident $type:ident $visit:ident,)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-            match whole(self.0).and_then(|number| $type::try_from(number).ok()) {
+            match whole(self.value).and_then(|number| $type::try_from(number).ok()) {
                 Some(number) => visitor.$visit(number),
                 None => {
                     let what = format!("a whole number from {} to {}", $type::MIN, $type::MAX);
-                    let outside = matches!(self.0, Value::Number(_));
+                    let outside = matches!(self.value, Value::Number(_));
                     Err(if outside { InputError::new("", format!("expected {what}")) }
-                        else { InputError::expected(&what, self.0) })
+                        else { InputError::expected(&what, self.value) })
                 }
             }
         })*
@@ -118,7 +154,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     type Error = InputError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.0 {
+        match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(flag) => visitor.visit_bool(*flag),
             Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
@@ -130,8 +166,10 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 InputError::check_text(text)?;
                 visitor.visit_borrowed_str(text)
             }
-            Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), index: 0 }),
-            Value::Object(object) => visitor.visit_map(Entries::of_map(object)),
+            Value::Array(items) => {
+                visitor.visit_seq(Items { items: items.iter(), index: 0, unknown: self.unknown })
+            }
+            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.unknown)),
         }
     }
 
@@ -147,9 +185,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match float(self.0) {
+        match float(self.value) {
             Some(number) => visitor.visit_f64(number),
-            None => Err(InputError::expected(&"a number", self.0)),
+            None => Err(InputError::expected(&"a number", self.value)),
         }
     }
 
@@ -158,14 +196,14 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.0 {
+        match self.value {
             Value::Bool(flag) => visitor.visit_bool(*flag),
             other => Err(InputError::expected(&"true or false", other)),
         }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.0 {
+        match self.value {
             Value::String(text) => {
                 InputError::check_text(text)?;
                 visitor.visit_borrowed_str(text)
@@ -179,19 +217,21 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.0 {
-            Value::Array(items) => visitor.visit_seq(Items { items: items.iter(), index: 0 }),
+        match self.value {
+            Value::Array(items) => {
+                visitor.visit_seq(Items { items: items.iter(), index: 0, unknown: self.unknown })
+            }
             other => Err(InputError::expected(&"a list", other)),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
-        match self.0 {
-            Value::Object(object) => visitor.visit_map(Entries::of_map(object)),
+        match self.value {
+            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.unknown)),
             other => Err(InputError::expected(&"an object", other)),
         }
     }
@@ -199,11 +239,14 @@ impl<'de> Deserializer<'de> for Node<'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, InputError> {
-        match self.0 {
-            Value::Object(object) => visitor.visit_map(Entries::of_struct(object)),
+        match self.value {
+            Value::Object(object) => {
+                self.check_fields(object, fields)?;
+                visitor.visit_map(Entries::new(object, Keys::Fields, self.unknown))
+            }
             other => Err(InputError::expected(&"an object", other)),
         }
     }
@@ -235,17 +278,14 @@ enum Keys {
 struct Entries<'de> {
     entries: serde_json::map::Iter<'de>,
     keys: Keys,
+    unknown: Unknown,
     /// The key that was read last, for the path of an error in its value.
     last: Option<(String, &'de Value)>,
 }
 
 impl<'de> Entries<'de> {
-    fn of_struct(object: &'de Map<String, Value>) -> Self {
-        Self { entries: object.iter(), keys: Keys::Fields, last: None }
-    }
-
-    fn of_map(object: &'de Map<String, Value>) -> Self {
-        Self { entries: object.iter(), keys: Keys::Data, last: None }
+    fn new(object: &'de Map<String, Value>, keys: Keys, unknown: Unknown) -> Self {
+        Self { entries: object.iter(), keys, unknown, last: None }
     }
 }
 
@@ -268,13 +308,15 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, InputError> {
         let (name, value) = self.last.take().expect("serde reads a key before its value");
-        seed.deserialize(Node(value)).map_err(|error| error.below(&name))
+        let node = Node { value, unknown: self.unknown };
+        seed.deserialize(node).map_err(|error| error.below(&name))
     }
 }
 
 struct Items<'de> {
     items: std::slice::Iter<'de, Value>,
     index: usize,
+    unknown: Unknown,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -287,7 +329,8 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         let Some(item) = self.items.next() else { return Ok(None) };
         let index = self.index;
         self.index += 1;
-        seed.deserialize(Node(item)).map(Some).map_err(|error| error.below(&format!("[{index}]")))
+        let node = Node { value: item, unknown: self.unknown };
+        seed.deserialize(node).map(Some).map_err(|error| error.below(&format!("[{index}]")))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -351,6 +394,17 @@ mod tests {
                 ("m", "a")
             );
         }
+    }
+
+    #[test]
+    fn a_field_that_does_not_exist_is_refused_where_a_person_wrote_it() {
+        for good in [json!({"flowJobName": "m", "env": {"any": "thing"}}), json!({"inner_list": [{}]})] {
+            from_value_strictly::<Sample>(&good).expect("only fields");
+        }
+        let body = json!({"innerList": [{}, {"orderin": 1}]});
+        let error = from_value_strictly::<Sample>(&body).expect_err("no such field").to_string();
+        let expected = "inner_list[1].orderin: there is no such field; there are source_name, ordering";
+        assert_eq!(error, expected);
     }
 
     #[test]

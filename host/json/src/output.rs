@@ -7,10 +7,10 @@ use serde::ser::{
 };
 use serde_json::{Map, Number, Value};
 
-use super::case::camel;
+use crate::case::camel;
 
 /// An answer as JSON.
-pub(crate) fn to_value<T: Serialize + ?Sized>(answer: &T) -> Value {
+pub fn to_value<T: Serialize + ?Sized>(answer: &T) -> Value {
     answer.serialize(Writer).expect("answers are made of what JSON has")
 }
 

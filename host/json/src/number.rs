@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The whole number of a JSON number, also of `5.0` and `1e3`, or of a text of digits.
-pub(super) fn whole(value: &Value) -> Option<i128> {
+pub(crate) fn whole(value: &Value) -> Option<i128> {
     match value {
         Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(whole), ..) => Some(whole.into()),
@@ -17,7 +17,7 @@ pub(super) fn whole(value: &Value) -> Option<i128> {
 }
 
 /// The float of a JSON number or of a text.
-pub(super) fn float(value: &Value) -> Option<f64> {
+pub(crate) fn float(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.parse().ok().filter(|float: &f64| float.is_finite()),
