@@ -63,6 +63,15 @@ impl Encoder {
         Some(Self { nullable: target.is_nullable(), write, pair })
     }
 
+    /// The encoder for a column of the key: what ClickHouse sorts as one value has one form. Rows are told
+    /// apart by it in more than one way (sorting, hashes of lookups and groups), and the forms of zero and
+    /// of NaN are one in some of them only. PostgreSQL has one of them at a time, too.
+    pub(crate) fn of_key(source: &Type, target: &TargetType, range: CalendarRange) -> Option<Self> {
+        let encoder = Self::new(source, target, range)?;
+        let is_float = matches!(target.value_type(), TargetType::Float32 | TargetType::Float64);
+        Some(if is_float { Self { write: number::float_of_key, ..encoder } } else { encoder })
+    }
+
     /// Appends a value.
     #[inline]
     pub(crate) fn value(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {

@@ -1,5 +1,6 @@
 //! The connector against the ClickHouse engine.
 
+mod equal_keys;
 mod evolving;
 mod model;
 mod rows;

@@ -2,7 +2,7 @@
 
 use tarn_batch::calendar::Civil;
 use tarn_batch::text::write_text;
-use tarn_batch::value::{read_i32, read_i64};
+use tarn_batch::value::{read_f32, read_f64, read_i32, read_i64};
 use tarn_batch::{DecodeError, Type};
 use tarn_sdk::sql::clickhouse::literal;
 
@@ -18,6 +18,14 @@ pub(crate) fn push(
 ) -> Result<(), DecodeError> {
     match (source, target.value_type()) {
         (Type::Bool, TargetType::Bool) => sql.push_str(if value == [1] { "true" } else { "false" }),
+        (Type::Bool, TargetType::Int(_) | TargetType::UInt(_)) => {
+            sql.push_str(if value == [1] { "1" } else { "0" });
+        }
+        // It has no other digits than zeros after the point.
+        (Type::Numeric { .. }, TargetType::Int(_) | TargetType::UInt(_)) => {
+            let digits = value.split(|&byte| byte == b'.').next().unwrap_or_default();
+            sql.push_str(&literal(&String::from_utf8_lossy(digits)));
+        }
         (Type::Date, TargetType::Date | TargetType::Date32) => {
             let Civil { year, month, day } = Civil::from_days(read_i32(value)?.into());
             sql.push_str(&format!("'{year:04}-{month:02}-{day:02}'"));
@@ -28,10 +36,13 @@ pub(crate) fn push(
                 "CAST(fromUnixTimestamp64Micro({micros}, 'UTC') AS DateTime64({precision}, 'UTC'))"
             ));
         }
-        (Type::Timestamp | Type::TimestampTz, _) => {
+        (Type::Timestamp | Type::TimestampTz, TargetType::DateTime { .. }) => {
             sql.push_str(&format!("toDateTime({}, 'UTC')", read_i64(value)?.div_euclid(1_000_000)));
         }
         (Type::Bytes, _) => push_bytes(sql, value),
+        // In a key zero has no sign.
+        (Type::Float4, TargetType::Float32 | TargetType::Float64) if read_f32(value)? == 0.0 => sql.push('0'),
+        (Type::Float8, TargetType::Float32 | TargetType::Float64) if read_f64(value)? == 0.0 => sql.push('0'),
         _ => {
             let mut text = String::new();
             match write_text(source, value, &mut text) {

@@ -87,7 +87,8 @@ impl Plan {
         for column in &design.columns {
             let source = &table.columns[column.source];
             let data_type = existing.type_of(&column.name).cloned();
-            let encoder = data_type.as_ref().and_then(|found| Encoder::new(&source.data_type, found, range));
+            let new = if source.key > 0 { Encoder::of_key } else { Encoder::new };
+            let encoder = data_type.as_ref().and_then(|found| new(&source.data_type, found, range));
             let (Some(data_type), Some(encoder)) = (data_type, encoder) else {
                 let hint = "resume the mirror, which adds it";
                 return Err(refused(format!("column {} is missing", column.name), hint.to_owned()));
@@ -183,16 +184,28 @@ impl Plan {
         out.extend_from_slice(&stamp.synced_at.to_le_bytes());
     }
 
-    /// Whether an update gave the row another key.
+    /// Whether an update gave the row another key, as the target holds keys: a tombstone of an equal one
+    /// would have the row's own version, and either of the two could win.
     pub(crate) fn changes_key(&self, row: &Row<'_>) -> Result<bool, RowError> {
         let Some((_, before)) = row.before().filter(|_| row.op() == Op::Update) else { return Ok(false) };
-        for ((column, before), after) in self.table.columns.iter().zip(before).zip(row.after()) {
-            let (Cell::Value(before), Cell::Value(after)) = (before?, after?) else { continue };
-            if column.key > 0 && before != after {
+        let columns = self.table.columns.iter().enumerate();
+        for (((source, column), before), after) in columns.zip(before).zip(row.after()) {
+            let (before @ Cell::Value(_), after @ Cell::Value(_)) = (before?, after?) else { continue };
+            if column.key > 0 && before != after && !self.holds_as_one(source, before, after)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether two values of a column are the same at the target.
+    fn holds_as_one(&self, source: usize, one: Cell<'_>, other: Cell<'_>) -> Result<bool, RowError> {
+        let column = self.column(source).ok_or(DecodeError::Invalid("key"))?;
+        let mut written = Vec::new();
+        column.write(source, one, &mut written)?;
+        let bytes = written.len();
+        column.write(source, other, &mut written)?;
+        Ok(written[..bytes] == written[bytes..])
     }
 
     /// Appends the key of one image, as the target holds it. Columns that the image lacks are taken from

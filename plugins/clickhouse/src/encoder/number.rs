@@ -1,11 +1,28 @@
 //! Integers and floats.
 
 use tarn_batch::Type;
-use tarn_batch::value::{read_bool, read_f32, read_i16, read_i32, read_i64};
+use tarn_batch::value::{read_bool, read_f32, read_f64, read_i16, read_i32, read_i64};
 
 use super::Pair;
 use crate::fault::Fault;
 use crate::target_type::TargetType;
+
+/// A float with one form of zero and one of NaN.
+pub(super) fn float_of_key(pair: &Pair, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    let float = match pair.source {
+        Type::Float4 => read_f32(value)?.into(),
+        Type::Float8 => read_f64(value)?,
+        _ => return integer_as_float(pair, value, out),
+    };
+    // Adding zero takes the sign off a zero.
+    let float = if float.is_nan() { f64::NAN } else { float + 0.0 };
+    match pair.target {
+        // It was one, so nothing is lost.
+        TargetType::Float32 => out.extend_from_slice(&(float as f32).to_le_bytes()),
+        _ => out.extend_from_slice(&float.to_le_bytes()),
+    }
+    Ok(())
+}
 
 /// The same bytes on both sides.
 pub(super) fn fixed<const N: usize>(_: &Pair, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! Values that the source did not send stay what they were.
 
 use tarn_batch::{Table, Type};
-use tarn_sdk::FailureClass;
+use tarn_sdk::{DestinationColumn, FailureClass};
 
 use super::rows::{Rows, V, int, text};
 use super::scene::{Scene, table};
@@ -194,6 +194,43 @@ fn keys_of_every_type_are_found_again() {
         let updated = scene.try_write(&Rows::new(&table, 2).update(&[key, int(2), V::Unchanged]).batch());
         assert_eq!(updated, Ok(()), "{data_type:?}");
         assert_eq!(scene.rows("SELECT n, big FROM t FINAL"), ["2|kept"], "{data_type:?}");
+    }
+}
+
+#[test]
+fn keys_of_chosen_types_are_found_again() {
+    let keys = [
+        (Type::Bool, "UInt8", V::Bytes(vec![1])),
+        (Type::Bool, "String", V::Bytes(vec![1])),
+        (Type::Int4, "Float64", V::Bytes(7i32.to_le_bytes().to_vec())),
+        (Type::Int8, "Decimal(20, 2)", int(-7)),
+        (Type::Int8, "String", int(-7)),
+        (Type::Float8, "String", V::Bytes((-0.0f64).to_le_bytes().to_vec())),
+        (Type::Numeric { precision: 0, scale: 0 }, "Int32", text("-12.000")),
+        (Type::Numeric { precision: 0, scale: 0 }, "Decimal(9, 2)", text("1.5000")),
+        (Type::Date, "String", V::Bytes(0i32.to_le_bytes().to_vec())),
+        (Type::Timestamp, "DateTime", int(1_700_000_000_000_000)),
+        (Type::Timestamp, "DateTime64(3)", int(1_700_000_000_001_000)),
+        (Type::Timestamp, "String", int(1_700_000_000_000_001)),
+        (Type::TimestampTz, "String", int(1_700_000_000_000_001)),
+        (Type::Text, "FixedString(2)", text("ab")),
+        (Type::Text, "Enum8('a' = 1, 'b' = 2)", text("b")),
+    ];
+    for (data_type, target, key) in keys {
+        let mut scene = Scene::with(|config| {
+            config.tables[0].columns.push(DestinationColumn {
+                source_name: "k".to_owned(),
+                destination_type: target.to_owned(),
+                ..DestinationColumn::default()
+            });
+        });
+        let columns = [("k", data_type.clone(), false), ("n", Type::Int8, false), ("big", Type::Text, true)];
+        let table = table("t", &columns);
+        scene.prepare(&table);
+        scene.write(&Rows::new(&table, 1).insert(&[key.clone(), int(1), text("kept")]).batch());
+        let updated = scene.try_write(&Rows::new(&table, 2).update(&[key, int(2), V::Unchanged]).batch());
+        assert_eq!(updated, Ok(()), "{data_type:?} as {target}");
+        assert_eq!(scene.rows("SELECT n, big FROM t FINAL"), ["2|kept"], "{data_type:?} as {target}");
     }
 }
 

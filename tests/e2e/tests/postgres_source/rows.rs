@@ -191,3 +191,39 @@ fn logical_messages_and_other_tables_do_not_disturb() {
     assert_eq!(changes(&mut source, 1), [(Op::Insert, texts(&["1"]), texts(&[]))]);
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_key_whose_text_changes_brings_the_old_one_also_where_the_server_calls_them_equal() {
+    // The server compares bytes. Were the old key missing, its row would stay behind at a destination that
+    // tells the two apart.
+    server()
+        .query("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+    let keys = [
+        ("float8", "'-0'", "'0'"),
+        ("float4", "'0'", "'-0'"),
+        ("numeric", "1.0", "1.00"),
+        ("interval", "'1 mon'", "'30 days'"),
+        ("bpchar", "'a'", "'a '"),
+        ("text COLLATE folded", "'a'", "'A'"),
+        ("jsonb", "'1.0'", "'1.00'"),
+        ("numeric[]", "'{1.0}'", "'{1.00}'"),
+        ("numrange", "'[1.0,2)'", "'[1.00,2)'"),
+    ];
+    for (at, (key, from, to)) in keys.into_iter().enumerate() {
+        let name = format!("equal_{at}");
+        let mut source = streaming(&name, &format!("(k {key} PRIMARY KEY, n int)"));
+        assert_eq!(
+            server().scalar(&format!("SELECT {from}::{key} = {to}::{key}")).as_deref(),
+            Some("t"),
+            "{key}"
+        );
+        server().query(&format!("INSERT INTO {name} VALUES ({from}, 1); UPDATE {name} SET k = {to}, n = 2"));
+        server().query(&format!("DELETE FROM {name}"));
+        let seen = changes(&mut source, 3);
+        let (old, new) = (&seen[0].1[0], &seen[1].1[0]);
+        assert_ne!(old, new, "{key}");
+        assert_eq!(seen[1].2, texts(&[old, "<unchanged>"]), "{key}");
+        assert_eq!(seen[2].2, texts(&[new, "<unchanged>"]), "{key}");
+        source.teardown().expect("no failure");
+    }
+}
