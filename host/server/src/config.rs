@@ -9,3 +9,27 @@ pub const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(9_300);
 
 /// How long closing the catalog may wait for a connection in use, after that.
 pub const CATALOG_CLOSE_DEADLINE: Duration = Duration::from_millis(500);
+
+/// The demo: longest wait for the load to end. A million rows take some ten seconds.
+pub const LOAD_DEADLINE: Duration = Duration::from_secs(1800);
+
+/// The demo: longest wait for one change to be seen at the destination, on a busy machine.
+pub const ARRIVAL_DEADLINE: Duration = Duration::from_secs(60);
+
+/// The demo: how often it asks how far things are. It is also how exact the shown latencies are.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The demo: pause between two rounds of changes, so that both can be watched.
+pub const ROUND_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The demo: rows made by one statement, so that progress can be shown.
+pub const CHUNK_ROWS: u64 = 50_000;
+
+/// The demo: keys compared by one pair of queries. Both answers are in memory, some 10 MB each.
+pub const RANGE_KEYS: i64 = 50_000;
+
+/// The demo: differences kept for people; more are only counted.
+pub const SHOWN_DIFFERENCES: usize = 5;
+
+/// The demo: bytes of one read of a COPY.
+pub const COPY_BYTES: u32 = 1 << 20;

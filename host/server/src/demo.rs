@@ -61,6 +61,9 @@ pub enum DemoError {
     /// The mirror failed.
     #[error("the mirror stopped: {0}")]
     Mirror(String),
+    /// Somebody dropped the mirror while the demo waited for it.
+    #[error("the mirror was dropped while the demo ran")]
+    Dropped,
     /// Something that should have happened by now did not.
     #[error("{what} did not happen within {} s", .after.as_secs())]
     Late {

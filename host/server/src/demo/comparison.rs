@@ -10,13 +10,7 @@ use tarn_clickhouse::Client;
 use tarn_postgres::Connection;
 
 use super::{DemoError, dataset};
-
-/// Keys compared by one pair of queries.
-const RANGE_KEYS: i64 = 50_000;
-/// Differences kept for people; more are only counted.
-const SHOWN_DIFFERENCES: usize = 5;
-/// Bytes of one read of a COPY.
-const COPY_BYTES: u32 = 1 << 20;
+use crate::config::{COPY_BYTES, RANGE_KEYS, SHOWN_DIFFERENCES};
 
 /// What the comparison found.
 #[derive(Debug, Default)]

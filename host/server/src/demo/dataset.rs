@@ -3,6 +3,7 @@
 use tarn_postgres::Connection;
 
 use super::DemoError;
+use crate::config::CHUNK_ROWS;
 
 /// The table at the source.
 pub const SOURCE_TABLE: &str = "public.customers";
@@ -41,9 +42,6 @@ const ROW: &str = "\
     md5('device' || n)::uuid,
     ARRAY['t' || n % 5, 't' || n % 7],
     CASE WHEN n % 19 = 0 THEN NULL ELSE jsonb_build_object('n', n, 'big', 9007199254740993 + n) END";
-
-/// Rows made by one statement, so that progress can be shown.
-const CHUNK_ROWS: u64 = 50_000;
 
 /// Makes the table anew with rows `1..=rows`; `progress` hears how many there are.
 ///

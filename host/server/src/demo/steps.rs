@@ -12,6 +12,7 @@ use tarn_postgres::{Client as Postgres, Connection};
 use super::client::Client;
 use super::comparison::{Comparison, compare};
 use super::{DemoArgs, DemoError, dataset};
+use crate::config::{ARRIVAL_DEADLINE, LOAD_DEADLINE, POLL_INTERVAL, ROUND_INTERVAL};
 use crate::serve::Server;
 use crate::settings::Settings;
 
@@ -19,14 +20,6 @@ use crate::settings::Settings;
 const MIRROR: &str = "demo";
 /// The script between both sides: it masks the e-mail column.
 const SCRIPT: &str = include_str!("../../../../examples/scripts/mask.lua");
-/// Longest wait for the load to end.
-const LOAD_DEADLINE: Duration = Duration::from_secs(1800);
-/// Longest wait for one change to be seen at the destination.
-const ARRIVAL_DEADLINE: Duration = Duration::from_secs(60);
-/// How often the demo asks how far things are.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Pause between two rounds of changes.
-const ROUND_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A running server with a client, and both stores.
 pub struct Demo {
@@ -156,6 +149,7 @@ impl Demo {
             match status["currentFlowState"].as_str().unwrap_or_default() {
                 "STATUS_RUNNING" => break,
                 "STATUS_FAILED" => return Err(self.failure().await),
+                "STATUS_TERMINATING" | "STATUS_TERMINATED" => return Err(DemoError::Dropped),
                 _ if begun.elapsed() > LOAD_DEADLINE => {
                     return Err(DemoError::Late { what: "the load".into(), after: LOAD_DEADLINE });
                 }
