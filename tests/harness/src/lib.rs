@@ -1,4 +1,4 @@
-//! Real services for tests: PostgreSQL, the ClickHouse engine and `tarn` itself, each started in a
+//! Real services for tests: PostgreSQL, the ClickHouse engine, an SSH server and `tarn` itself, each started in a
 //! folder of its own on loopback, each able to be stopped, killed as by a power cut, and started
 //! again on the same port and data.
 //!
@@ -15,8 +15,8 @@
 //!
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
-//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Tarn`], [`HttpAnswer`], [`Row`],
-//! [`until`], [`until_within`].
+//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`HttpAnswer`],
+//! [`Row`], [`until`], [`until_within`].
 
 mod clickhouse;
 mod config;
@@ -26,13 +26,16 @@ mod port;
 mod postgres;
 mod process;
 mod server_url;
+mod sshd;
 mod tarn;
 mod tsv;
+mod unprivileged;
 mod wait;
 
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
 pub use postgres::{Postgres, Session};
+pub use sshd::Sshd;
 pub use tarn::Tarn;
 pub use wait::{until, until_within};
 

@@ -1,7 +1,6 @@
 //! A PostgreSQL server of the fixture's own.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -9,6 +8,7 @@ use super::psql::Psql;
 use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
 use crate::port::free_port;
 use crate::process::{self, Process, children, signal};
+use crate::unprivileged;
 use crate::wait::until_within;
 
 /// The superuser's password.
@@ -42,7 +42,7 @@ impl Cluster {
         let bin = bin();
         let folder =
             tempfile::Builder::new().prefix("tarn-postgres-").tempdir().expect("a folder can be made");
-        give_to_postgres(folder.path());
+        unprivileged::give(folder.path());
         initdb(&bin, folder.path());
         let mut conf = String::new();
         for (name, value) in SETTINGS.iter().chain(settings) {
@@ -98,7 +98,7 @@ impl Cluster {
 
     /// Starts the server and waits; false when it ended instead (its port was taken).
     fn serve(&mut self, psql: &Psql) -> bool {
-        let mut command = as_postgres(&self.bin.join("postgres"), self.folder.path());
+        let mut command = unprivileged::command(&self.bin.join("postgres"), self.folder.path());
         command.arg("-D").arg(self.folder.path().join("data")).args(["-p", &self.port.to_string()]);
         let mut server = Process::start(&mut command, self.folder.path());
         let serves = until_within(START_DEADLINE, "PostgreSQL serves", || {
@@ -142,7 +142,7 @@ fn bin() -> PathBuf {
 fn initdb(bin: &Path, folder: &Path) {
     let password = folder.join("password");
     std::fs::write(&password, PASSWORD).expect("the password file can be written");
-    let mut command = as_postgres(&bin.join("initdb"), folder);
+    let mut command = unprivileged::command(&bin.join("initdb"), folder);
     command
         .arg("-D")
         .arg(folder.join("data"))
@@ -151,35 +151,6 @@ fn initdb(bin: &Path, folder: &Path) {
         .arg(&password);
     let output = command.output().expect("initdb starts");
     assert!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// The command, as a user that PostgreSQL accepts: it refuses to run as root.
-fn as_postgres(program: &Path, folder: &Path) -> Command {
-    let mut command = if is_root() {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "--"]).arg(program);
-        command
-    } else {
-        Command::new(program)
-    };
-    command.current_dir(folder);
-    command
-}
-
-fn give_to_postgres(folder: &Path) {
-    if is_root() {
-        let owner = Command::new("chown").arg("postgres").arg(folder).status();
-        assert!(
-            owner.is_ok_and(|status| status.success()),
-            "there is no user postgres: run tests/harness/setup"
-        );
-    }
-}
-
-fn is_root() -> bool {
-    // The owner of this process' own folder under /proc.
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 /// Whether a process that is no child of ours is gone, or dead and not yet collected by its parent.
