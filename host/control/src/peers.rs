@@ -163,7 +163,6 @@ impl Control {
             problem
         };
         problems.extend(peer.config.problems().into_iter().map(within));
-        problems.extend(unserved_settings(&peer.config).into_iter().map(within));
         if !problems.is_empty() {
             return Ok(Err(problems));
         }
@@ -198,18 +197,6 @@ impl Control {
         let mirrors = self.catalog().mirrors().await?.mirrors.into_iter();
         let using = mirrors.filter(|m| m.spec.source_peer == peer || m.spec.destination_peer == peer);
         Ok(using.map(|mirror| mirror.spec.name).collect())
-    }
-}
-
-/// Settings that this version would have to ignore: refused, so that nobody relies on them.
-fn unserved_settings(config: &PeerConfig) -> Vec<Problem> {
-    match config {
-        PeerConfig::Postgres(config) if config.ssh_config.is_some() => vec![Problem::new(
-            "ssh_config",
-            "is not served by this version",
-            "leave it out and make the server reachable directly, or through a tunnel of your own",
-        )],
-        PeerConfig::Postgres(_) | PeerConfig::Clickhouse(_) => Vec::new(),
     }
 }
 

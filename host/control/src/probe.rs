@@ -44,11 +44,6 @@ async fn ask(config: &PeerConfig) -> Result<String, Failure> {
 }
 
 fn postgres_failure(error: tarn_postgres::Error) -> Failure {
-    let mut message = error.chain();
-    let detail = error.detail();
-    if !detail.is_empty() {
-        message.push_str(": ");
-        message.push_str(&detail);
-    }
-    Failure::retry("postgres_unreachable", format!("{message} (SQLSTATE {})", error.sqlstate()))
+    let message = format!("{} (SQLSTATE {})", error.chain(), error.sqlstate());
+    Failure::retry("postgres_unreachable", message).with_hint(error.detail())
 }

@@ -80,12 +80,23 @@ impl PeerConfig {
                     need("ssh_config.host", &ssh.host);
                     need("ssh_config.user", &ssh.user);
                 }
+                if let Some(tls) = &config.client_tls {
+                    need("client_tls.certificate", &tls.certificate);
+                    need("client_tls.private_key", tls.private_key.expose());
+                }
                 if config.require_tls && config.disable_tls {
                     let message = "is set together with disable_tls";
                     problems.push(Problem::new("require_tls", message, "set one of the two"));
                 }
             }
-            Self::Clickhouse(config) => need("host", &config.host),
+            Self::Clickhouse(config) => {
+                need("host", &config.host);
+                let key = config.private_key.expose();
+                if config.certificate.is_empty() != key.is_empty() {
+                    need("certificate", &config.certificate);
+                    need("private_key", key);
+                }
+            }
         }
         problems
     }
@@ -105,15 +116,16 @@ pub struct PostgresConfig {
     pub password: Secret,
     /// Database to connect to.
     pub database: String,
-    /// Name the certificate must carry, where it is not `host`.
+    /// Name the certificate must carry, where it is not `host`. Like `root_ca` and `client_tls`, it asks for
+    /// a server that proves who it is.
     pub tls_host: String,
     /// PEM of the authorities to trust instead of the machine's.
     pub root_ca: String,
-    /// Refuse a server without TLS.
+    /// Refuse a server without TLS, or with a certificate that proves nothing.
     pub require_tls: bool,
-    /// Never use TLS.
+    /// Never use TLS, whatever else is set.
     pub disable_tls: bool,
-    /// Use TLS without checking who answers.
+    /// Use TLS without checking who answers; with `root_ca`, check the authority and not the name.
     pub skip_cert_verification: bool,
     /// Certificate to show to the server.
     pub client_tls: Option<ClientTls>,
@@ -145,9 +157,10 @@ pub struct SshConfig {
     pub user: String,
     /// That user's password.
     pub password: Secret,
-    /// PEM or OpenSSH text of a key.
+    /// PEM or OpenSSH text of a key. With `password` set too, that is the passphrase of an encrypted key.
     pub private_key: Secret,
-    /// The server's public key, checked when given.
+    /// The server's public key, a line of `known_hosts` or a `SHA256:` fingerprint, one a line: any of them
+    /// is taken, and checked. Empty takes every key.
     pub host_key: String,
 }
 

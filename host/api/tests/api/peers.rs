@@ -164,13 +164,41 @@ async fn settings_that_cannot_be_right_are_refused_all_at_once() {
 }
 
 #[tokio::test]
-async fn what_this_version_would_have_to_ignore_is_refused() {
+async fn half_of_a_certificate_and_its_key_is_refused_by_name() {
+    let fixture = Fixture::new().await;
+    let mut pg = postgres_peer("p");
+    pg["postgres_config"]["client_tls"] = json!({"certificate": "-----BEGIN CERTIFICATE-----"});
+    let mut ch = clickhouse_peer("c");
+    ch["clickhouse_config"]["private_key"] = "planted-key".into();
+    for (peer, field) in
+        [(pg, "postgres_config.client_tls.private_key"), (ch, "clickhouse_config.certificate")]
+    {
+        let message = create(&fixture, peer, json!({})).await["message"].as_str().expect("a text").to_owned();
+        assert!(message.contains(&format!("peer.{field}: is missing")), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn an_ssh_server_is_stored_and_its_secrets_read_back_masked() {
     let fixture = Fixture::new().await;
     let mut peer = postgres_peer("p");
-    peer["postgres_config"]["ssh_config"] = json!({"host": "jump", "user": "u", "password": "planted-ssh"});
-    let answer = create(&fixture, peer, json!({})).await;
-    assert_eq!(answer["status"], "FAILED");
-    assert!(answer["message"].as_str().is_some_and(|message| message.contains("ssh_config")), "{answer}");
+    peer["postgres_config"]["sshConfig"] = json!({"host": "jump", "user": "u", "password": "planted-ssh",
+        "privateKey": "planted-key", "hostKey": "SHA256:x"});
+    assert_eq!(create(&fixture, peer, json!({})).await["status"], "CREATED");
+    let shown = json!({"host": "jump", "port": 22, "user": "u", "password": "********",
+        "privateKey": "********", "hostKey": "SHA256:x"});
+    let info = fixture.get("peers/info/p").await.ok();
+    assert_eq!(info["peer"]["postgresConfig"]["sshConfig"], shown);
+    let mut update = postgres_peer("p");
+    update["postgres_config"]["ssh_config"] = shown;
+    assert_eq!(create(&fixture, update, json!({"allow_update": true})).await["status"], "CREATED");
+    let Some(tarn_model::Peer { config: tarn_model::PeerConfig::Postgres(stored), .. }) =
+        fixture.control.catalog().peer("p").await.expect("read")
+    else {
+        panic!("the peer is stored")
+    };
+    let ssh = stored.ssh_config.expect("with its ssh server");
+    assert_eq!((ssh.password.expose(), ssh.private_key.expose()), ("planted-ssh", "planted-key"));
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ impl Client {
                 Ok(frame) => frame,
                 Err(source) => {
                     let told = Exception::in_broken_body(&body).map(|exception| self.server_error(exception));
-                    let lost = || Error::Lost { address: self.0.address.name(), source: source.into() };
+                    let lost = || Error::broken(self.0.address.name(), source.into());
                     return Err(told.unwrap_or_else(lost));
                 }
             };
@@ -204,7 +204,7 @@ impl Client {
         if let Some(NoConnection(source)) = cause {
             return Error::Connect { address, source: Arc::clone(source) };
         }
-        Error::Lost { address, source: error.into() }
+        Error::broken(address, error.into())
     }
 }
 

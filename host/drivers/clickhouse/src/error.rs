@@ -81,6 +81,15 @@ pub enum ErrorClass {
 }
 
 impl Error {
+    /// The error of a connection that ended before the answer: lost, unless the server refused our
+    /// certificate, which it does only after the handshake.
+    pub(crate) fn broken(address: String, source: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        match tarn_transport::Error::refusal_in(source.as_ref()) {
+            Some(refusal) => Self::Connect { address, source: Arc::new(refusal) },
+            None => Self::Lost { address, source },
+        }
+    }
+
     /// ClickHouse's error code; 0 when ClickHouse gave none, so that the outcome is unknown. An answer
     /// that is too large has the code that ClickHouse's own limit on results has.
     pub fn code(&self) -> u32 {
@@ -134,13 +143,14 @@ impl Error {
 
     fn hint(&self) -> &'static str {
         match (self, self.class()) {
-            (Self::Connect { source, .. }, _) => match **source {
+            (Self::Connect { source, .. }, _) if !source.is_permanent() => match **source {
                 tarn_transport::Error::Handshake { .. } => {
-                    "check that the port is that of HTTPS and root_ca is the server's authority; \
-                     for a server without TLS set disable_tls and its HTTP port"
+                    "check that the port is that of HTTPS (8443); for a server without TLS set disable_tls and \
+                     its HTTP port (8123)"
                 }
                 _ => "check host, port (HTTP: 8123, HTTPS: 8443) and firewall",
             },
+            (Self::Connect { source, .. }, _) => source.hint(),
             (Self::NotClickHouse { status: 400, .. }, _) => {
                 "check that the port is that of the HTTP interface (8123, with TLS 8443)"
             }

@@ -71,7 +71,7 @@ impl Client {
 
     async fn open_in(&self, mode: TlsMode, purpose: Purpose, deadline: Instant) -> Result<Connection, Error> {
         let port = if self.config.port == 0 { 5432 } else { self.config.port };
-        let plain = tarn_transport::connect(&self.config.host, port, left(deadline)).await?;
+        let plain = self.reach(port, left(deadline)).await?;
         let stream = self.negotiate(plain, mode, deadline).await?;
         let credentials = Credentials {
             user: &self.config.user,
@@ -80,7 +80,17 @@ impl Client {
         };
         let database =
             if self.config.database.is_empty() { &self.config.user } else { &self.config.database };
-        startup::start(stream, database, credentials, purpose, deadline, self.query_deadline).await
+        let started = startup::start(stream, database, credentials, purpose, deadline, self.query_deadline);
+        started.await.map_err(Error::as_refusal)
+    }
+
+    /// The bare way to the server, through the SSH server where the peer has one.
+    async fn reach(&self, port: u16, deadline: Duration) -> Result<Stream, Error> {
+        let host = &self.config.host;
+        Ok(match &self.config.ssh_config {
+            Some(ssh) => tarn_transport::connect_through(ssh, host, port, deadline).await?,
+            None => tarn_transport::connect(host, port, deadline).await?,
+        })
     }
 
     /// Asks for TLS as the mode wants it. The server answers with one byte before anything else.

@@ -102,15 +102,31 @@ impl Error {
         }
     }
 
-    /// The server's detail and advice; empty where there is none.
+    /// The server's detail and advice, or what a person does about it; empty where there is none.
     pub fn detail(&self) -> String {
         match self {
             Self::Server(error) => {
                 let parts = [error.detail.as_str(), error.hint.as_str()];
                 parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
             }
+            Self::Connect { source } => source.hint().to_owned(),
+            Self::TlsNotOffered => {
+                "switch TLS on at the server (ssl = on), or leave require_tls, root_ca, tls_host and client_tls \
+                 out"
+                    .to_owned()
+            }
             _ => String::new(),
         }
+    }
+
+    /// The error of a greeting: one that broke because the server took our certificate for none of its
+    /// authorities' is a refusal, not a lost connection.
+    pub(crate) fn as_refusal(self) -> Self {
+        let refusal = match &self {
+            Self::Lost { source, .. } => tarn_transport::Error::refusal_in(source),
+            _ => None,
+        };
+        refusal.map_or(self, |source| Self::Connect { source })
     }
 
     /// The whole chain of causes in one line, for a person.

@@ -8,25 +8,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::ssh::SshTunnel;
+
 /// A connection to a store.
 #[derive(Debug)]
 pub enum Stream {
     /// Bare TCP.
     Plain(TcpStream),
-    /// TLS over TCP.
-    Tls(Box<TlsStream<TcpStream>>),
+    /// A channel that an SSH server forwards.
+    #[expect(private_interfaces, reason = "what is inside is this crate's alone")]
+    Ssh(Box<SshTunnel>),
+    /// TLS over one of the above.
+    Tls(Box<TlsStream<Stream>>),
 }
 
 impl Stream {
     /// The certificate the server showed, in DER; nothing without TLS.
     pub fn server_certificate(&self) -> Option<&[u8]> {
         match self {
-            Self::Plain(_) => None,
+            Self::Plain(_) | Self::Ssh(_) => None,
             Self::Tls(stream) => stream.get_ref().1.peer_certificates()?.first().map(AsRef::as_ref),
         }
     }
 
-    /// Whether the bytes are encrypted.
+    /// Whether the bytes are encrypted all the way to the store.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
@@ -42,6 +47,7 @@ impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Ssh(stream) => Pin::new(stream).poll_read(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
@@ -51,6 +57,7 @@ impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Ssh(stream) => Pin::new(stream).poll_write(cx, buf),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
@@ -58,6 +65,7 @@ impl AsyncWrite for Stream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Ssh(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -65,6 +73,7 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Ssh(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
@@ -76,6 +85,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::Ssh(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
         }
     }
@@ -83,6 +93,7 @@ impl AsyncWrite for Stream {
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Ssh(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
         }
     }

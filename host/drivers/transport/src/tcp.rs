@@ -21,6 +21,11 @@ use crate::stream::Stream;
 /// [`Error::Resolve`], [`Error::NoAddress`], [`Error::Connect`] for the last address, or
 /// [`Error::TimedOut`] after `deadline`.
 pub async fn connect(host: &str, port: u16, deadline: Duration) -> Result<Stream, Error> {
+    open(host, port, deadline).await.map(Stream::from)
+}
+
+/// The same as the bare socket.
+pub(crate) async fn open(host: &str, port: u16, deadline: Duration) -> Result<TcpStream, Error> {
     let end = Instant::now() + deadline;
     let addresses = resolve(host, port, end, deadline).await?;
     let mut last = Error::NoAddress { host: host.to_owned() };
@@ -30,7 +35,7 @@ pub async fn connect(host: &str, port: u16, deadline: Duration) -> Result<Stream
         match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
             Ok(Ok(socket)) => {
                 prepare(&socket).map_err(|source| Error::Connect { address: *address, source })?;
-                return Ok(Stream::from(socket));
+                return Ok(socket);
             }
             Ok(Err(source)) => last = Error::Connect { address: *address, source },
             Err(_) => last = Error::TimedOut { what: format!("connecting to {address}"), deadline },

@@ -1,5 +1,6 @@
 //! TLS as peers configure it.
 
+mod refusal;
 mod verifier;
 
 use std::io;
@@ -13,6 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tarn_model::Secret;
 use tokio_rustls::TlsConnector;
 
+pub(crate) use self::refusal::{alert_in, cause, hint};
 use crate::error::Error;
 use crate::stream::Stream;
 
@@ -118,11 +120,11 @@ impl Stream {
     /// # Panics
     /// When the connection is encrypted already.
     pub async fn encrypt(self, settings: &TlsSettings, deadline: Duration) -> Result<Self, Error> {
-        let Self::Plain(socket) = self else { panic!("the connection is encrypted already") };
+        assert!(!self.is_encrypted(), "the connection is encrypted already");
         let name = ServerName::try_from(settings.server_name.clone())
             .map_err(|_| Error::ServerName { name: settings.server_name.clone() })?;
         let connector = TlsConnector::from(Arc::new(client_config(settings)?));
-        match tokio::time::timeout(deadline, connector.connect(name, socket)).await {
+        match tokio::time::timeout(deadline, connector.connect(name, self)).await {
             Ok(Ok(stream)) => Ok(Self::Tls(Box::new(stream))),
             Ok(Err(source)) => Err(Error::Handshake { source }),
             Err(_) => Err(Error::TimedOut { what: "the tls handshake".to_owned(), deadline }),

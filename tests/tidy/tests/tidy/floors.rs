@@ -51,12 +51,13 @@ const PLACES: &[(&str, Place)] = &[
 ];
 
 /// Crates that one crate alone knows, so that what they are made of leaves it nowhere.
-const KNOWN_TO_ONE: [(&str, &str); 6] = [
+const KNOWN_TO_ONE: [(&str, &str); 7] = [
     ("wasmtime", "tarn-wasm"),
     ("wasmtime-wizer", "tarn-wasm"),
     ("wasmtime-wasi", "tarn-wasm"),
     ("sqlx", "tarn-catalog"),
     ("postgres-protocol", "tarn-postgres"),
+    ("russh", "tarn-transport"),
     ("wit-bindgen", "tarn-sdk"),
 ];
 
