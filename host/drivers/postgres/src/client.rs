@@ -59,11 +59,8 @@ impl Client {
         let deadline = Instant::now() + CONNECT_DEADLINE;
         let mode = tls_mode(&self.config)?;
         match self.open_in(mode, purpose, deadline).await {
-            // "Prefer" takes TLS when it works; a server whose TLS is broken is spoken to in clear.
-            Err(Error::Connect { source: tarn_transport::Error::Handshake { .. } })
-                if mode == TlsMode::Prefer =>
-            {
-                self.open_in(TlsMode::Disable, purpose, deadline).await
+            Err(refusal) if mode == TlsMode::Prefer && may_be_for_tls(&refusal) => {
+                self.open_in(TlsMode::Disable, purpose, deadline).await.map_err(|_| refusal)
             }
             outcome => outcome,
         }
@@ -152,6 +149,16 @@ fn tls_mode(config: &PostgresConfig) -> Result<TlsMode, Error> {
         (false, true) => Ok(TlsMode::VerifyCa),
         (false, false) if wants_trust => Ok(TlsMode::VerifyFull),
         (false, false) => Ok(TlsMode::Prefer),
+    }
+}
+
+/// Whether an error may be due to TLS alone, so that "prefer" tries without: a server whose TLS is broken,
+/// or one with no rule for encrypted connections (`hostnossl`).
+fn may_be_for_tls(error: &Error) -> bool {
+    match error {
+        Error::Connect { source: tarn_transport::Error::Handshake { .. } } => true,
+        Error::Server(error) => error.sqlstate == "28000",
+        _ => false,
     }
 }
 
