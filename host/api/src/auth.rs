@@ -1,4 +1,6 @@
-//! HTTP Basic authentication, compared in constant time.
+//! HTTP Basic authentication, compared in constant time, with a limit on failures.
+
+mod throttle;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -7,6 +9,8 @@ use ring::digest::{SHA256, digest};
 use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
 use ring::rand::SystemRandom;
 use tarn_model::Secret;
+
+pub(crate) use self::throttle::Throttle;
 
 /// Clients write base64 with and without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -71,6 +75,11 @@ impl Authenticator {
             Key::generate(HMAC_SHA256, &SystemRandom::new()).expect("the operating system has random bytes");
         let tag = sign(&key, &joined(user, secret));
         Self { expected: Some(Expected { key, tag, form }) }
+    }
+
+    /// Whether everyone is let in.
+    pub(crate) fn is_open(&self) -> bool {
+        self.expected.is_none()
     }
 
     /// Whether an `Authorization` header lets its sender in.

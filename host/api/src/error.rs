@@ -17,6 +17,8 @@ pub(crate) enum Code {
     NotFound = 5,
     AlreadyExists = 6,
     PermissionDenied = 7,
+    /// More than the server takes: of tries, of bytes. The status says which.
+    ResourceExhausted = 8,
     FailedPrecondition = 9,
     Unimplemented = 12,
     Internal = 13,
@@ -31,6 +33,7 @@ impl Code {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::AlreadyExists => StatusCode::CONFLICT,
             Self::PermissionDenied => StatusCode::FORBIDDEN,
+            Self::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
             Self::Unimplemented => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -43,20 +46,28 @@ impl Code {
 #[derive(Debug)]
 pub(crate) struct ApiError {
     code: Code,
-    /// Where the code's own status does not say enough: 405, 413.
+    /// Where the code's own status does not say enough: 405, 408, 413, 414, 431.
     status: Option<StatusCode>,
+    retry_after_seconds: Option<u64>,
     message: String,
     problems: Vec<Problem>,
 }
 
 impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, status: None, message: message.into(), problems: Vec::new() }
+        let retry_after_seconds = (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS);
+        Self { code, status: None, retry_after_seconds, message: message.into(), problems: Vec::new() }
     }
 
     /// The same under another status.
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
+        self
+    }
+
+    /// The same with the time after which the client may try again.
+    pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_seconds = Some(seconds);
         self
     }
 
@@ -124,15 +135,12 @@ impl IntoResponse for ApiError {
         let status = self.status.unwrap_or(self.code.status());
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
-        match self.code {
-            Code::Unauthenticated => {
-                let scheme = HeaderValue::from_static("Basic realm=\"tarn\", charset=\"UTF-8\"");
-                headers.insert(header::WWW_AUTHENTICATE, scheme);
-            }
-            Code::Unavailable => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
-            }
-            _ => {}
+        if self.code == Code::Unauthenticated {
+            let scheme = HeaderValue::from_static("Basic realm=\"tarn\", charset=\"UTF-8\"");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }

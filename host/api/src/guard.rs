@@ -1,4 +1,15 @@
-//! What every request passes: a deadline, a net under panics, authentication.
+//! What every request passes before its route sees it, from the outside in:
+//!
+//! 1. [`bounded`]: a deadline, a net under panics, and the headers that protect browsers;
+//! 2. [`head::measured`]: limits on the head;
+//! 3. [`origin::same`]: no page of another origin;
+//! 4. [`login::authenticated`]: name and password, and a limit on wrong ones;
+//! 5. [`admission::admitted`]: a limit on what is under way.
+
+pub(crate) mod admission;
+pub(crate) mod head;
+pub(crate) mod login;
+pub(crate) mod origin;
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -8,35 +19,39 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::timeout;
 
-use crate::auth::Authenticator;
-use crate::config::REQUEST_DEADLINE;
+use crate::config::Limits;
 use crate::error::{ApiError, Code};
 
 /// Paths that anyone may read: they say whether the server lives, and nothing else.
 const OPEN_PATHS: &[&str] = &["/healthz", "/readyz"];
 
-/// Lets requests with the right credentials through.
-pub(crate) async fn authenticated(
-    State(authenticator): State<Arc<Authenticator>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let header = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
-    if OPEN_PATHS.contains(&request.uri().path()) || authenticator.accepts(header) {
-        return next.run(request).await;
-    }
-    ApiError::new(Code::Unauthenticated, "name and password by HTTP Basic are required").into_response()
+/// Whether a request is for one of the health routes.
+fn is_open(request: &Request) -> bool {
+    OPEN_PATHS.contains(&request.uri().path())
 }
 
+/// What an answer tells a browser, unless its route says otherwise: not to guess what it is, not to keep it,
+/// not to show it within another page, not to run or load anything for it, not to name it to others. There is
+/// no header that opens the API to pages of other origins, and none that asks for HTTPS from now on: that
+/// would also hold for whatever else is served under the name.
+const PROTECTION: [(HeaderName, &str); 5] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "no-referrer"),
+];
+
 /// Answers in time, whatever happens behind.
-pub(crate) async fn bounded(request: Request, next: Next) -> Response {
+pub(crate) async fn bounded(State(limits): State<Arc<Limits>>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let answer = match timeout(REQUEST_DEADLINE, without_panic(next.run(request))).await {
+    let deadline = limits.request_deadline;
+    let mut answer = match timeout(deadline, without_panic(next.run(request))).await {
         Ok(Ok(response)) => response,
         Ok(Err(panic)) => {
             tracing::error!(%method, path, panic, "a request ended in a panic");
@@ -44,10 +59,13 @@ pub(crate) async fn bounded(request: Request, next: Next) -> Response {
             ApiError::new(Code::Internal, message).into_response()
         }
         Err(_) => {
-            let message = format!("the request took longer than {} s", REQUEST_DEADLINE.as_secs());
+            let message = format!("the request took longer than {} s", deadline.as_secs_f32());
             ApiError::new(Code::Unavailable, message).into_response()
         }
     };
+    for (name, value) in PROTECTION {
+        answer.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
     tracing::debug!(%method, path, status = answer.status().as_u16(), "answered");
     answer
 }

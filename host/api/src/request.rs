@@ -1,15 +1,27 @@
 //! Taking a request apart: its body, its query, the names in its path.
 
-use axum::body::to_bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use std::sync::Arc;
+
+use axum::body::{Bytes, HttpBody as _};
+use axum::extract::{FromRequest, FromRequestParts, OriginalUri, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tarn_json::{InputError, from_value};
+use tokio::time::timeout;
 
-use crate::config::BODY_BYTES_MAX;
+use crate::config::{BODY_BYTES_MAX, Limits, SCRIPT_BODY_BYTES_MAX};
 use crate::error::{ApiError, Code};
+
+/// Where scripts are sent to: the paths whose bodies may be large.
+const SCRIPTS_PATH: &str = "/api/v1/scripts";
+
+/// The largest body that a path takes.
+pub(crate) fn body_bytes_max(path: &str) -> usize {
+    if path.starts_with(SCRIPTS_PATH) { SCRIPT_BODY_BYTES_MAX } else { BODY_BYTES_MAX }
+}
 
 /// The body as JSON, an object; an empty body is an empty object. Its content type is not looked at:
 /// clients send several.
@@ -26,10 +38,7 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX).await.map_err(|_| {
-            let message = format!("the body did not arrive whole within {BODY_BYTES_MAX} bytes");
-            ApiError::new(Code::InvalidArgument, message).with_status(StatusCode::PAYLOAD_TOO_LARGE)
-        })?;
+        let bytes = whole(request).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self(Value::Object(Map::new())));
         }
@@ -40,6 +49,34 @@ impl<S: Send + Sync> FromRequest<S> for Body {
                 let place = format!("line {}, column {}", error.line(), error.column());
                 Err(InputError::new("", format!("the body is not JSON ({place})")).into())
             }
+        }
+    }
+}
+
+/// The bytes of a body, within what the path may take and the time it has.
+async fn whole(request: Request) -> Result<Bytes, ApiError> {
+    // A nested router sees the rest of the path only.
+    let path = request.extensions().get().map_or(request.uri(), |OriginalUri(uri)| uri).path();
+    let bytes_max = body_bytes_max(path);
+    let too_large = || {
+        let message = format!("the body is larger than {bytes_max} bytes");
+        ApiError::new(Code::ResourceExhausted, message).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+    };
+    // Where a length is announced, nothing needs to be read to know.
+    if request.body().size_hint().lower() > bytes_max as u64 {
+        return Err(too_large());
+    }
+    let Some(limits) = request.extensions().get::<Arc<Limits>>().cloned() else {
+        return Err(ApiError::new(Code::Internal, "the request came past its limits"));
+    };
+    let deadline = limits.body_deadline;
+    match timeout(deadline, Limited::new(request.into_body(), bytes_max).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(ApiError::new(Code::InvalidArgument, "the body ended before it was whole")),
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s", deadline.as_secs_f32());
+            Err(ApiError::new(Code::InvalidArgument, message).with_status(StatusCode::REQUEST_TIMEOUT))
         }
     }
 }

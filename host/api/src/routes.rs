@@ -83,8 +83,8 @@ async fn no_route(request: Request) -> ApiError {
     ApiError::new(Code::NotFound, message)
 }
 
-/// The router adds `Allow` with the verbs there are.
+/// The router adds `Allow` with the verbs there are. The code is that of a method that does not exist.
 async fn wrong_verb(method: Method, request: Request) -> ApiError {
     let message = format!("{} does not take {method}", request.uri().path());
-    ApiError::new(Code::InvalidArgument, message).with_status(StatusCode::METHOD_NOT_ALLOWED)
+    ApiError::new(Code::Unimplemented, message).with_status(StatusCode::METHOD_NOT_ALLOWED)
 }

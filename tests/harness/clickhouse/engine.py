@@ -363,10 +363,33 @@ def arguments():
     parser.add_argument("--password", default=os.environ.get("ENGINE_PASSWORD", ""),
                         help="default: the variable ENGINE_PASSWORD, which no process list shows")  # fmt: skip
     parser.add_argument("--database", action="append", default=[], help="make it when missing")
-    parser.add_argument("--certificate", help="PEM file: serve HTTPS")
+    parser.add_argument("--https-port", type=int, help="serve HTTPS there, too")
+    parser.add_argument("--certificate", help="PEM file of the HTTPS port's certificate")
     parser.add_argument("--private-key", help="PEM file of the certificate's key")
+    parser.add_argument("--client-authority", help="PEM file: HTTPS clients must show a certificate of it")
     parser.add_argument("--verbose", action="store_true", help="failed statements to standard error")
     return parser.parse_args()
+
+
+def listen(options, port, engine):
+    """A server on a port; it answers once it serves."""
+    try:
+        server = Server((options.listen, port), Handler)
+    except OSError as failure:
+        sys.exit(f"engine: cannot listen on {options.listen} port {port}: {failure.strerror}")
+    server.engine, server.user, server.password = engine, options.user, options.password
+    server.verbose = options.verbose
+    return server
+
+
+def tls_context(options):
+    """TLS as the options say."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(options.certificate, options.private_key)
+    if options.client_authority:
+        context.load_verify_locations(options.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def main():
@@ -383,19 +406,14 @@ def main():
                  "engine: is another engine running on it?")  # fmt: skip
     if ":" in options.listen:
         Server.address_family = socket.AF_INET6
-    try:
-        server = Server((options.listen, options.port), Handler)
-    except OSError as failure:
-        sys.exit(f"engine: cannot listen on {options.listen} port {options.port}: {failure.strerror}")
-    if options.certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(options.certificate, options.private_key)
-        server.socket = context.wrap_socket(
+    server = listen(options, options.port, engine)
+    if options.https_port is not None:
+        encrypted = listen(options, options.https_port, engine)
+        encrypted.socket = tls_context(options).wrap_socket(
             # The handshake is made by the connection's own thread, at its first read.
-            server.socket, server_side=True, do_handshake_on_connect=False
+            encrypted.socket, server_side=True, do_handshake_on_connect=False
         )
-    server.engine, server.user, server.password = engine, options.user, options.password
-    server.verbose = options.verbose
+        threading.Thread(target=encrypted.serve_forever, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"ready port={server.server_address[1]} version={engine.version}", flush=True)
     try:

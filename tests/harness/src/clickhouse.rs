@@ -1,5 +1,6 @@
 //! The ClickHouse engine behind its HTTP interface.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -50,6 +51,15 @@ impl ClickHouse {
         }))
     }
 
+    /// An engine of its own that serves HTTPS on a second port, with a certificate and its key, and takes
+    /// clients with a certificate of `client_authority` only, where one is given. All are PEM.
+    #[must_use]
+    pub fn start_with_https(certificate: &str, key: &str, client_authority: Option<&str>) -> Self {
+        let engine =
+            Engine::start_with(|folder| Some(Https::new(folder, certificate, key, client_authority)));
+        Self::with_database((engine.address(), Server::Own(engine)))
+    }
+
     /// An empty database on the engine that all tests of this process share.
     #[must_use]
     pub fn shared() -> Self {
@@ -81,6 +91,15 @@ impl ClickHouse {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port
+    }
+
+    /// The HTTPS port. Panics where there is none.
+    #[must_use]
+    pub fn https_port(&self) -> u16 {
+        let Server::Own(Engine { https: Some(https), .. }) = &self.server else {
+            panic!("only an engine of start_with_https has an HTTPS port")
+        };
+        https.port
     }
 
     /// The user.
@@ -217,15 +236,49 @@ struct Engine {
     process: Option<Process>,
     folder: TempDir,
     port: u16,
+    https: Option<Https>,
+}
+
+/// What HTTPS needs: a port, and files in the engine's folder.
+#[derive(Debug)]
+struct Https {
+    port: u16,
+    arguments: Vec<OsString>,
+}
+
+impl Https {
+    fn new(folder: &Path, certificate: &str, key: &str, client_authority: Option<&str>) -> Self {
+        let mut arguments = Vec::new();
+        let files = [
+            ("--certificate", Some(certificate)),
+            ("--private-key", Some(key)),
+            ("--client-authority", client_authority),
+        ];
+        for (argument, pem) in files {
+            let Some(pem) = pem else { continue };
+            let path = folder.join(&argument[2..]);
+            std::fs::write(&path, pem).expect("a file of the engine can be written");
+            arguments.extend([argument.into(), path.into()]);
+        }
+        Self { port: 0, arguments }
+    }
 }
 
 impl Engine {
     fn start() -> Self {
+        Self::start_with(|_| None)
+    }
+
+    fn start_with(https: impl FnOnce(&Path) -> Option<Https>) -> Self {
         let folder =
             tempfile::Builder::new().prefix("tarn-clickhouse-").tempdir().expect("a folder can be made");
-        let mut engine = Self { process: None, folder, port: 0 };
+        let https = https(folder.path());
+        let mut engine = Self { process: None, folder, port: 0, https };
         for _ in 0..START_ATTEMPTS_MAX {
             engine.port = free_port();
+            if let Some(https) = &mut engine.https {
+                https.port = free_port();
+            }
             if engine.serve() {
                 return engine;
             }
@@ -253,6 +306,9 @@ impl Engine {
             .args(["--port", &self.port.to_string(), "--user", USER, "--verbose"])
             .env("ENGINE_PASSWORD", PASSWORD)
             .current_dir(self.folder.path());
+        if let Some(https) = &self.https {
+            command.args(["--https-port", &https.port.to_string()]).args(&https.arguments);
+        }
         let mut process = Process::start(&mut command, self.folder.path());
         let ping = Request { method: "GET", path: "/ping", headers: &[], body: &[] };
         let serves = until_within(START_DEADLINE, "the ClickHouse engine serves", || {

@@ -23,6 +23,9 @@ const PASSWORD: &str = "tarn-test ssh p@ss:w/?ord#%";
 const PASSWORD_HASH: &str =
     "$6$tarntest$Jn2a2/MmJvm2awgsUpzi4my3NaTT62pAHV0EBzl6RqJDdyxFRrVSzieuEWY/t7Obxa0XQjqhOWVF4HZ7Wf2PZ1";
 
+/// The loopback address by a name that this server alone knows.
+const INNER_HOST: &str = "store.internal";
+
 /// What every server of a test is set to, after the test's own settings: the first of a name counts.
 const SETTINGS: &[(&str, &str)] = &[
     ("ListenAddress", "127.0.0.1"),
@@ -77,6 +80,12 @@ impl Sshd {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// A name that only this server can look up: who gets to a store by it came through the server.
+    #[must_use]
+    pub fn inner_host(&self) -> &'static str {
+        INNER_HOST
     }
 
     /// The user.
@@ -184,6 +193,7 @@ impl Sshd {
             ("passwd", format!("{USER}:x:{uid}:{gid}::{home}:/bin/sh\n")),
             ("group", format!("{USER}:x:{gid}:\n")),
             ("shadow", format!("{USER}:{PASSWORD_HASH}:19000:0:99999:7:::\n")),
+            ("hosts", format!("127.0.0.1 {INNER_HOST}\n")),
             ("sshd_config", self.configuration(settings)),
         ];
         for (name, text) in lists {
@@ -223,6 +233,7 @@ impl Sshd {
             ("NSS_WRAPPER_PASSWD", "passwd"),
             ("NSS_WRAPPER_GROUP", "group"),
             ("NSS_WRAPPER_SHADOW", "shadow"),
+            ("NSS_WRAPPER_HOSTS", "hosts"),
         ] {
             command.arg(format!("{name}={}", self.path(file).display()));
         }

@@ -24,8 +24,7 @@ impl Address {
         let tls = (!config.disable_tls).then(|| tls(config));
         if let Some(tls) = &tls {
             // What is wrong with a certificate is said at once, not by each connection.
-            tarn_transport::client_config(tls)
-                .map_err(|error| Error::Connect { address: config.host.clone(), source: error.into() })?;
+            tarn_transport::client_config(tls).map_err(|error| unusable(&config.host, error))?;
         }
         let host = config.host.trim_matches(['[', ']']).to_owned();
         Ok(Self { host, port: http_port(config), tls })
@@ -69,6 +68,16 @@ fn tls(config: &ClickHouseConfig) -> TlsSettings {
             certificate: config.certificate.clone(),
             private_key: config.private_key.clone(),
         }),
+    }
+}
+
+/// A certificate or key that cannot be read, by the field that it has in this kind of peer.
+fn unusable(host: &str, error: tarn_transport::Error) -> Error {
+    match error {
+        tarn_transport::Error::Pem { field, reason } => {
+            Error::Settings { field: field.trim_start_matches("client_tls."), reason }
+        }
+        error => Error::Connect { address: host.to_owned(), source: error.into() },
     }
 }
 

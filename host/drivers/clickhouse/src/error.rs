@@ -154,6 +154,7 @@ impl Error {
             (Self::NotClickHouse { status: 400, .. }, _) => {
                 "check that the port is that of the HTTP interface (8123, with TLS 8443)"
             }
+            (Self::Settings { .. }, _) => "correct the field; of a PEM text, paste the whole",
             (_, ErrorClass::Auth) => "check user and password, and the networks the user may come from",
             _ => "",
         }

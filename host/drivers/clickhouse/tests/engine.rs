@@ -1,12 +1,8 @@
 //! The driver against the ClickHouse engine.
 
-use std::sync::Arc;
-
 use tarn_clickhouse::{Client, Error, ErrorClass};
 use tarn_harness::ClickHouse;
 use tarn_model::{ClickHouseConfig, FailureClass, Secret};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
 
 fn config(server: &ClickHouse) -> ClickHouseConfig {
     ClickHouseConfig {
@@ -101,52 +97,4 @@ async fn a_client_goes_on_after_the_server_was_killed_and_started_again() {
     assert_eq!(error.to_failure().class, FailureClass::Retry);
     server.start_again();
     client.version().await.expect("a version again");
-}
-
-#[tokio::test]
-async fn tls_is_verified_by_authority_and_name() {
-    let server = ClickHouse::shared();
-    let signed = rcgen::generate_simple_self_signed(["clickhouse.test".to_owned()]).expect("a certificate");
-    let port = terminate_tls(&signed, server.port()).await;
-    let encrypted = ClickHouseConfig {
-        port,
-        disable_tls: false,
-        tls_host: "clickhouse.test".to_owned(),
-        root_ca: signed.cert.pem(),
-        ..config(&server)
-    };
-    client(&encrypted).version().await.expect("a version");
-    let other_name = ClickHouseConfig { tls_host: "other.test".to_owned(), ..encrypted.clone() };
-    let error = client(&other_name).version().await.expect_err("another name");
-    assert_eq!(error.class(), ErrorClass::Permanent, "{}", error.report());
-    let plain = ClickHouseConfig { port: server.port(), ..encrypted };
-    let error = client(&plain).version().await.expect_err("no TLS there");
-    assert!(error.to_failure().hint.contains("disable_tls"), "{}", error.report());
-}
-
-/// Serves TLS in front of a port; the accepting task ends with the test's runtime.
-async fn terminate_tls(signed: &rcgen::CertifiedKey<rcgen::KeyPair>, port: u16) -> u16 {
-    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring serves the usual versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![signed.cert.der().clone()], key.into())
-        .expect("a certificate with its key");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let listening = listener.local_addr().expect("an address").port();
-    tokio::spawn(async move {
-        let mut connections = tokio::task::JoinSet::new();
-        while let Ok((socket, _)) = listener.accept().await {
-            let acceptor = acceptor.clone();
-            connections.spawn(async move {
-                let mut encrypted = acceptor.accept(socket).await?;
-                let mut plain = TcpStream::connect(("127.0.0.1", port)).await?;
-                tokio::io::copy_bidirectional(&mut encrypted, &mut plain).await
-            });
-        }
-    });
-    listening
 }
