@@ -47,7 +47,7 @@ impl Catalog {
         let folder = Folder::open(&options.data_dir).await?;
         let database = match &options.url {
             Some(url) => Database::postgres(url).await?,
-            None => Database::sqlite(&folder.database()).await?,
+            None => Database::sqlite(&folder.database()?).await?,
         };
         migrations::apply(&database).await?;
         let sealer = match &options.key {

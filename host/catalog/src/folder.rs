@@ -1,8 +1,8 @@
 //! The data directory: for the owner only, for one process at a time, with the sealing key in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,9 +43,19 @@ impl Folder {
         Err(CatalogError::InUse { path: path.display().to_string() })
     }
 
-    /// Where the SQLite catalog is.
-    pub(crate) fn database(&self) -> PathBuf {
-        self.path.join("catalog.sqlite")
+    /// Where the SQLite catalog is: its owner's alone, made so where it is missing or was more. The files
+    /// that SQLite makes beside it get the mode of the database.
+    pub(crate) fn database(&self) -> Result<PathBuf, CatalogError> {
+        let path = self.path.join("catalog.sqlite");
+        let failed = |source| CatalogError::Folder { path: path.display().to_string(), source };
+        private().truncate(false).open(&path).map_err(failed)?;
+        for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
+            match fs::set_permissions(self.path.join(name), Permissions::from_mode(0o600)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(path)
     }
 
     /// The sealing key, made at the first start. A crash while it is made leaves either no key file or
@@ -85,7 +95,6 @@ fn private() -> OpenOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[tokio::test]
     async fn one_process_holds_a_data_directory() {

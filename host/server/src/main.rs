@@ -1,5 +1,6 @@
 //! The `tarn` binary: one process that serves the API and runs the mirrors.
 
+mod certificate;
 mod config;
 mod demo;
 mod logging;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tarn_api::Credentials;
+use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError, CatalogOptions};
 use tarn_control::{
     Bundle, BundledPlugin, ComponentCompiler, ConnectorValidator, Control, ControlParts, ControlSettings,
@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::certificate::{self, CertificateError};
 use crate::config::{CATALOG_CLOSE_DEADLINE, SHUTDOWN_DEADLINE};
 use crate::password::{self, PasswordError};
 use crate::settings::Settings;
@@ -38,6 +39,9 @@ pub enum ServeError {
     /// There is no password to ask for.
     #[error(transparent)]
     Password(#[from] PasswordError),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; set TARN_LISTEN to another address")]
     Listen {
@@ -81,6 +85,8 @@ impl Server {
     /// # Errors
     /// [`ServeError`]; nothing runs then.
     pub async fn start(settings: Settings, without_password: bool) -> Result<Self, ServeError> {
+        let tls = settings.tls.as_ref();
+        let tls = tls.map(|files| certificate::load(&files.certificate, &files.private_key)).transpose()?;
         let catalog = Catalog::open(&CatalogOptions {
             data_dir: settings.data_dir.clone(),
             url: settings.catalog_url.clone(),
@@ -115,7 +121,7 @@ impl Server {
         let supervisor = Supervisor::new(&control, plugins, journal);
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(named("API", serve_api(listener, control, credentials, stop.clone())));
+        tasks.spawn(named("API", serve_api(listener, control, credentials, tls, stop.clone())));
         tasks.spawn(named("supervisor", supervisor.run(stop.clone())));
         tasks.spawn(named("journal", writer.run()));
         Ok(Self { address, stop, tasks, catalog })
@@ -166,8 +172,17 @@ impl Server {
 /// [`ServeError`] when the service cannot start, or when a part of it ended by itself.
 pub async fn run(settings: Settings, without_password: bool) -> Result<(), ServeError> {
     let mut signals = Signals::new()?;
-    let mut server = Server::start(settings, without_password).await?;
-    tracing::info!(address = %server.address(), version = env!("CARGO_PKG_VERSION"), "tarn serves");
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    // Starting takes some seconds while components are compiled. What was begun by then is dropped, which
+    // leaves nothing that the next start would stumble over.
+    let mut server = tokio::select! {
+        started = Server::start(settings, without_password) => started?,
+        () = signals.wait() => {
+            tracing::info!("stopped before it served");
+            return Ok(());
+        }
+    };
+    tracing::info!(address = %server.address(), scheme, version = env!("CARGO_PKG_VERSION"), "tarn serves");
     let outcome = tokio::select! {
         () = signals.wait() => Ok(()),
         part = server.ended() => Err(ServeError::Ended(part)), // cancel safe
@@ -208,13 +223,12 @@ async fn serve_api(
     listener: TcpListener,
     control: Control,
     credentials: Credentials,
+    tls: Option<ServerTls>,
     stop: CancellationToken,
 ) {
-    let router = tarn_api::router(control, &credentials);
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-    if let Err(error) = served {
-        tracing::error!(%error, "the API cannot be served any more");
-    }
+    let limits = Limits::default();
+    let router = tarn_api::router(control, &credentials, &limits);
+    tarn_api::serve(listener, router, tls, limits, stop).await;
 }
 
 /// A task that gives its name when it ends.

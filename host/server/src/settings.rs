@@ -24,6 +24,8 @@ pub enum LogFormat {
 pub struct Settings {
     /// Address of the API. Default `127.0.0.1:8113`.
     pub listen: SocketAddr,
+    /// Files (PEM) of the certificate and its key that the API is served over HTTPS with. Default: HTTP.
+    pub tls: Option<TlsFiles>,
     /// Folder of the catalog, the sealing key and the compile cache. Default `./tarn-data`.
     pub data_dir: PathBuf,
     /// User name of the API. Default empty: clients send `:PASSWORD`.
@@ -43,6 +45,15 @@ pub struct Settings {
     pub log_format: Option<LogFormat>,
     /// Filter of log lines, `tracing` syntax. Default `info`.
     pub log: String,
+}
+
+/// Where the API's certificate is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by those that lead to its authority.
+    pub certificate: PathBuf,
+    /// Its private key, unencrypted; its owner's alone.
+    pub private_key: PathBuf,
 }
 
 impl Default for Settings {
@@ -67,8 +78,10 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 12] = [
     "listen",
+    "tls_certificate",
+    "tls_private_key",
     "data_dir",
     "username",
     "password",
@@ -156,6 +169,7 @@ impl Reader<'_> {
             listen: self
                 .parse("listen", "an address with port, such as 127.0.0.1:8113", |text| text.parse().ok())
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8113))),
+            tls: self.tls(),
             data_dir: self.text("data_dir").map_or_else(|| PathBuf::from("tarn-data"), PathBuf::from),
             username: self.text("username").unwrap_or_default(),
             password: self.text("password").map(Secret::new),
@@ -176,6 +190,24 @@ impl Reader<'_> {
                 _ => None,
             }),
             log: self.text("log").unwrap_or_else(|| "info".into()),
+        }
+    }
+
+    /// Both files or neither.
+    fn tls(&mut self) -> Option<TlsFiles> {
+        match (self.text("tls_certificate"), self.text("tls_private_key")) {
+            (Some(certificate), Some(key)) => {
+                Some(TlsFiles { certificate: certificate.into(), private_key: key.into() })
+            }
+            (None, None) => None,
+            (Some(_), None) => {
+                self.mistakes.push("tls_certificate is set and tls_private_key is not".to_owned());
+                None
+            }
+            (None, Some(_)) => {
+                self.mistakes.push("tls_private_key is set and tls_certificate is not".to_owned());
+                None
+            }
         }
     }
 
@@ -237,6 +269,17 @@ mod tests {
             assert!(error.contains(part), "{part} in {error}");
         }
         assert!(!error.contains("s3cret"));
+    }
+
+    #[test]
+    fn certificate_and_key_are_set_together() {
+        for one in ["TARN_TLS_CERTIFICATE", "TARN_TLS_PRIVATE_KEY"] {
+            let error = Settings::load(None, environment(&[(one, "/x")])).expect_err("half");
+            assert!(error.to_string().contains("is set and"), "{error}");
+        }
+        let both = [("TARN_TLS_CERTIFICATE", "/c"), ("TARN_TLS_PRIVATE_KEY", "/k")];
+        let tls = Settings::load(None, environment(&both)).expect("both").tls.expect("set");
+        assert_eq!((tls.certificate.to_str(), tls.private_key.to_str()), (Some("/c"), Some("/k")));
     }
 
     #[test]

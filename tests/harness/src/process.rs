@@ -53,8 +53,13 @@ impl Process {
     }
 
     /// Sends the signal, waits for the end and returns whether the process ended with success.
-    pub(crate) fn stop(mut self, signal: &str) -> bool {
+    pub(crate) fn stop(self, signal: &str) -> bool {
         self.signal(signal);
+        self.end()
+    }
+
+    /// Waits for the end and returns whether the process ended with success.
+    pub(crate) fn end(mut self) -> bool {
         let start = Instant::now();
         while start.elapsed() < STOP_DEADLINE {
             if let Ok(Some(status)) = self.child.try_wait() {

@@ -36,10 +36,7 @@ impl Tarn {
     /// The same with further environment variables.
     #[must_use]
     pub fn start_with(environment: &[(&str, &str)]) -> Self {
-        let folder = tempfile::Builder::new().prefix("tarn-serve-").tempdir().expect("a folder can be made");
-        let environment =
-            environment.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let mut tarn = Self { process: None, folder, port: 0, environment };
+        let mut tarn = Self::unstarted(environment);
         for _ in 0..START_ATTEMPTS_MAX {
             tarn.port = free_port();
             if tarn.serve() {
@@ -47,6 +44,22 @@ impl Tarn {
             }
         }
         panic!("tarn does not start; its log ends:\n{}", tarn.log_tail());
+    }
+
+    /// Starts `tarn serve` with further environment variables and does not wait until it is ready.
+    #[must_use]
+    pub fn launch(environment: &[(&str, &str)]) -> Self {
+        let mut tarn = Self::unstarted(environment);
+        tarn.port = free_port();
+        tarn.process = Some(tarn.start_process());
+        tarn
+    }
+
+    fn unstarted(environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::Builder::new().prefix("tarn-serve-").tempdir().expect("a folder can be made");
+        let environment =
+            environment.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Self { process: None, folder, port: 0, environment }
     }
 
     /// The API's port; a restart keeps it.
@@ -119,6 +132,11 @@ impl Tarn {
         self.process.take().expect("tarn is running").stop("TERM")
     }
 
+    /// Waits until the process ends by itself; returns whether with success.
+    pub fn wait_for_end(&mut self) -> bool {
+        self.process.take().expect("tarn is running").end()
+    }
+
     /// Starts the stopped or killed process on its port and data and waits until it is ready.
     pub fn start_again(&mut self) {
         assert!(self.process.is_none(), "tarn is running");
@@ -137,15 +155,7 @@ impl Tarn {
 
     /// Starts the process and waits; false when it ended instead.
     fn serve(&mut self) -> bool {
-        let mut command = Command::new(binary());
-        command
-            .arg("serve")
-            .env("TARN_LISTEN", format!("127.0.0.1:{}", self.port))
-            .env("TARN_DATA_DIR", self.data_dir())
-            .env("TARN_PASSWORD", PASSWORD)
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.folder.path());
-        let mut process = Process::start(&mut command, self.folder.path());
+        let mut process = self.start_process();
         let ready = Request { method: "GET", path: "/readyz", headers: &[], body: &[] };
         let serves = until_within(START_DEADLINE, "tarn is ready", || {
             if process.has_ended() {
@@ -155,6 +165,18 @@ impl Tarn {
         });
         self.process = serves.then_some(process);
         serves
+    }
+
+    fn start_process(&self) -> Process {
+        let mut command = Command::new(binary());
+        command
+            .arg("serve")
+            .env("TARN_LISTEN", format!("127.0.0.1:{}", self.port))
+            .env("TARN_DATA_DIR", self.data_dir())
+            .env("TARN_PASSWORD", PASSWORD)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.folder.path());
+        Process::start(&mut command, self.folder.path())
     }
 
     fn send(&self, request: &Request<'_>) -> std::io::Result<HttpAnswer> {

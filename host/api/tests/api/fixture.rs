@@ -1,5 +1,7 @@
 //! A router with everything behind it, and what a test needs to play the rest of the world.
 
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -7,7 +9,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use tarn_api::{Credentials, router};
+use tarn_api::{Credentials, Limits, PeerAddress, router};
 use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
     CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
@@ -137,6 +139,15 @@ impl Fixture {
     }
 
     pub async fn in_edition(edition: Edition) -> Self {
+        Self::made(edition, Limits::default()).await
+    }
+
+    /// One that takes on less.
+    pub async fn within(limits: Limits) -> Self {
+        Self::made(Edition::OpenSource, limits).await
+    }
+
+    async fn made(edition: Edition, limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let options = CatalogOptions { data_dir: folder.path().into(), url: None, key: None };
         let catalog = Catalog::open(&options).await.expect("a fresh catalog");
@@ -161,12 +172,21 @@ impl Fixture {
         };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
-        let router = router(control.clone(), &credentials);
+        let router = router(control.clone(), &credentials, &limits);
         Self { router, control, stores, transcript: Mutex::default(), _folder: folder }
     }
 
-    /// Sends a request as it is.
-    pub async fn send(&self, request: Request<Body>) -> Reply {
+    /// The router, to be served.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Sends a request as it is, by a socket whose address no other request of the test has, unless it says
+    /// another.
+    pub async fn send(&self, mut request: Request<Body>) -> Reply {
+        static NEXT: AtomicU32 = AtomicU32::new(0x0a00_0001);
+        let address = PeerAddress(Ipv4Addr::from(NEXT.fetch_add(1, Ordering::Relaxed)).into());
+        request.extensions_mut().get_or_insert(address);
         let line = format!("{} {}", request.method(), request.uri());
         let response = self.router.clone().oneshot(request).await.expect("a router always answers");
         let (parts, body) = response.into_parts();

@@ -3,14 +3,18 @@
 
 mod authentication;
 mod batches;
+mod connections;
 mod creation;
 mod edits;
 mod envelope;
 mod fixture;
 mod hostile;
 mod instance;
+mod limits;
+mod logins;
 mod logs;
 mod mirrors;
+mod origins;
 mod peers;
 mod scripts;
 mod secrets;

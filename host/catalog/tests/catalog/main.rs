@@ -3,6 +3,7 @@
 mod batches;
 mod checkpoints;
 mod crash;
+mod files;
 mod fixture;
 mod ledger;
 mod logs;
