@@ -39,6 +39,11 @@ impl<P: Peer> Side<P> {
         self.moment = Moment::Held(held);
     }
 
+    /// Whether tables that are said to load do so now, rather than having been loaded at a held point.
+    pub(crate) fn is_beside_load(&self) -> bool {
+        matches!(self.moment, Moment::Now)
+    }
+
     /// Whether values that a change of this commit left out are to be read. The first commit after the
     /// held point lets go of it.
     pub(crate) fn has_moment_for(&mut self, commit: u64) -> bool {

@@ -12,9 +12,9 @@ mod rows;
 use std::collections::HashMap;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
-use tarn_sdk::{Changes, Failure, Limits, clock};
+use tarn_sdk::{Changes, Failure, Limits, clock, log};
 
-use crate::config::{PUBLICATION_CHECK_US, READ_BYTES_MAX};
+use crate::config::{PAUSE_MS, PUBLICATION_CHECK_US, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
@@ -42,6 +42,8 @@ pub(crate) struct Stream<S> {
     /// When the publication was last seen, by the growing clock.
     surroundings: Surroundings,
     surroundings_seen_us: u64,
+    /// The transaction whose TRUNCATE was last told to wait.
+    told_to_wait: Option<Lsn>,
 }
 
 /// What is known of the stream up to here.
@@ -121,6 +123,19 @@ enum Step {
     Taken,
     /// It belongs into the next batch.
     Left,
+    /// It is a TRUNCATE of a table that still loads.
+    Waits,
+}
+
+/// What is left of what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inbox {
+    /// Nothing.
+    Empty,
+    /// What belongs into the next batch.
+    NextBatch,
+    /// What must not be taken yet.
+    Waiting,
 }
 
 impl<S: Session> Stream<S> {
@@ -142,6 +157,7 @@ impl<S: Session> Stream<S> {
             confirmed: Lsn(0),
             surroundings,
             surroundings_seen_us: clock::monotonic(),
+            told_to_wait: None,
         }
     }
 
@@ -161,11 +177,16 @@ impl<S: Session> Stream<S> {
         let until = now.saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
         loop {
-            self.take(side, settings, &mut out)?;
+            let inbox = self.take(side, settings, &mut out)?;
             if out.writer.rows() > 0 {
                 break;
             }
-            debug_assert_eq!(self.taken, self.inbox.len(), "only a full batch leaves messages behind");
+            if inbox == Inbox::Waiting {
+                self.tell_to_wait();
+                side.pause(limits.wait_ms.min(PAUSE_MS))?;
+                break;
+            }
+            debug_assert_eq!(inbox, Inbox::Empty, "only a full batch leaves messages behind");
             let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
             let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
             let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
@@ -222,20 +243,33 @@ impl<S: Session> Stream<S> {
         side: &mut Side<P>,
         settings: &Settings,
         out: &mut Outgoing,
-    ) -> Result<(), Failure> {
+    ) -> Result<Inbox, Failure> {
         while !out.is_full() {
-            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { break };
+            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { return Ok(Inbox::Empty) };
             let before = self.decoding.transaction;
             match self.decoding.apply(payload, side, settings, out) {
                 Ok(Step::Taken) => self.taken += 4 + payload.len(),
-                Ok(Step::Left) => break,
+                Ok(Step::Left) => return Ok(Inbox::NextBatch),
+                Ok(Step::Waits) => return Ok(Inbox::Waiting),
                 Err(failure) => {
                     self.decoding.transaction = before;
-                    return if out.writer.rows() > 0 { Ok(()) } else { Err(failure) };
+                    return if out.writer.rows() > 0 { Ok(Inbox::NextBatch) } else { Err(failure) };
                 }
             }
         }
-        Ok(())
+        Ok(Inbox::NextBatch)
+    }
+
+    /// Says once what the stream waits for.
+    fn tell_to_wait(&mut self) {
+        let commit = self.decoding.transaction.map(|transaction| transaction.commit);
+        if self.told_to_wait != commit {
+            self.told_to_wait = commit;
+            log::warn(
+                "a table that still loads was truncated: changes of all tables wait until the load is complete, \
+                 so that no row it read before comes back",
+            );
+        }
     }
 }
 
@@ -295,6 +329,9 @@ impl Decoding {
                 }
             }
             Message::Type { oid } => self.types.forget(oid),
+            Message::Truncate { relations } if self.waits_for_load(relations, side)? => {
+                return Ok(Step::Waits);
+            }
             Message::Truncate { relations } => self.truncate(relations, out)?,
             Message::Other => {}
         }
@@ -356,8 +393,21 @@ impl Decoding {
         }
     }
 
+    /// Whether a table that was truncated loads beside this stream. Its workers may hold rows that they read
+    /// before; written after the destination was emptied, these would stay. Once the load has ended they are
+    /// all there, and all go.
+    fn waits_for_load<P: Peer>(&mut self, relations: &[u8], side: &Side<P>) -> Result<bool, Failure> {
+        for oid in oids(relations) {
+            let loads = self.relations.get(oid)?.is_some_and(|replicated| replicated.is_loading());
+            if loads && side.is_beside_load() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn truncate(&mut self, relations: &[u8], out: &mut Outgoing) -> Result<(), Failure> {
-        let relations = relations.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid));
+        let relations = oids(relations);
         // All or nothing: the message is not taken in part.
         for oid in relations.clone() {
             if let Some(replicated) = self.relations.get(oid)? {
@@ -373,6 +423,11 @@ impl Decoding {
         }
         Ok(())
     }
+}
+
+/// The numbers of the relations that a TRUNCATE names.
+fn oids(relations: &[u8]) -> impl Iterator<Item = u32> + Clone + use<'_> {
+    relations.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid))
 }
 
 fn outside_of_transaction() -> Failure {
