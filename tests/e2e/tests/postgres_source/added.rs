@@ -110,13 +110,14 @@ fn a_truncate_waits_until_the_tables_load_has_ended() {
     let start = beside.setup().expect("a slot");
     server.query("INSERT INTO truncated_other VALUES (1); INSERT INTO truncated_loading VALUES (1)");
     server.query("TRUNCATE truncated_other");
-    server.query("BEGIN; INSERT INTO truncated_other VALUES (2); TRUNCATE truncated_loading, truncated_other; COMMIT");
+    server.query(
+        "BEGIN; INSERT INTO truncated_other VALUES (2); TRUNCATE truncated_loading, truncated_other; COMMIT",
+    );
     server.query("INSERT INTO truncated_other VALUES (3)");
     beside.open(&start).expect("the stream");
     let (seen, positions) = stream(&mut beside, 4, 100).expect("rows");
-    let kinds = |seen: &[Seen]| -> Vec<(Op, String)> {
-        seen.iter().map(|row| (row.op, row.table.clone())).collect()
-    };
+    let kinds =
+        |seen: &[Seen]| -> Vec<(Op, String)> { seen.iter().map(|row| (row.op, row.table.clone())).collect() };
     let [of_loading, of_other] = tables.map(str::to_owned);
     assert_eq!(
         kinds(&seen),
