@@ -7,8 +7,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::literal;
 
 use crate::config::CATALOG_TABLES_MAX;
-use crate::peer::{Peer, flag, number, text};
-use crate::side::Side;
+use crate::peer::{Reads, flag, number, text};
 use crate::table_name::TableName;
 
 /// A table.
@@ -18,6 +17,9 @@ pub(crate) struct CatalogTable {
     pub(crate) name: TableName,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
+    /// The number of the file with its rows, or for a partitioned table one made of those of its partitions:
+    /// another one where the rows were written anew.
+    pub(crate) file: u32,
     pub(crate) columns: Vec<CatalogColumn>,
 }
 
@@ -53,6 +55,8 @@ pub(crate) struct CatalogColumn {
     pub(crate) type_modifier: i32,
     pub(crate) not_null: bool,
     pub(crate) generated: bool,
+    /// The transaction that changed its definition last, the lower 32 bits of its number.
+    pub(crate) defined_by: u32,
     /// Its place in the index that identifies rows, from 1; 0 when it is not in it.
     pub(crate) key: u16,
 }
@@ -64,8 +68,8 @@ impl CatalogTable {
 }
 
 /// The tables of these names that exist.
-pub(crate) fn tables_named<'a, P: Peer>(
-    side: &mut Side<P>,
+pub(crate) fn tables_named<'a>(
+    side: &mut impl Reads,
     names: impl IntoIterator<Item = &'a TableName>,
 ) -> Result<HashMap<TableName, CatalogTable>, Failure> {
     let names: Vec<&TableName> = names.into_iter().collect();
@@ -83,12 +87,12 @@ pub(crate) fn tables_named<'a, P: Peer>(
 }
 
 /// The table of this number, if it exists.
-pub(crate) fn table_numbered<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Option<CatalogTable>, Failure> {
+pub(crate) fn table_numbered(side: &mut impl Reads, oid: u32) -> Result<Option<CatalogTable>, Failure> {
     Ok(read(side, &format!("c.oid = {}::oid", literal(&oid.to_string())))?.pop())
 }
 
 /// A partition and the tables it is a part of, the nearest first.
-pub(crate) fn ancestors<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Vec<TableName>, Failure> {
+pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<TableName>, Failure> {
     let rows = side.read(&format!(
         "SELECT n.nspname, c.relname
          FROM pg_catalog.pg_partition_ancestors({}::oid::regclass) WITH ORDINALITY AS a (relid, level)
@@ -99,13 +103,18 @@ pub(crate) fn ancestors<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Vec<Tab
     rows.iter().map(|row| Ok(TableName::new(text(row, 0)?, text(row, 1)?))).collect()
 }
 
-fn read<P: Peer>(side: &mut Side<P>, condition: &str) -> Result<Vec<CatalogTable>, Failure> {
+fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Failure> {
     // The key is the index that identifies rows in the log: the one chosen for it, else the primary key.
     let rows = side.read(&format!(
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident,
                 a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
                 coalesce((SELECT k.place FROM unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
-                          WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0)
+                          WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0),
+                a.xmin,
+                CASE c.relkind WHEN 'p' THEN
+                  (SELECT coalesce(sum(pg_catalog.pg_relation_filenode(t.relid)::bigint), 0) % 4294967296
+                   FROM pg_catalog.pg_partition_tree(c.oid) AS t WHERE t.isleaf)
+                ELSE coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0) END
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -144,6 +153,7 @@ fn table(row: &Row, oid: u32) -> Result<CatalogTable, Failure> {
         name: TableName::new(text(row, 1)?, text(row, 2)?),
         kind,
         identity,
+        file: number(row, 14)?,
         columns: Vec::new(),
     })
 }
@@ -156,6 +166,7 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
         type_modifier: number(row, 9)?,
         not_null: flag(row, 10),
         generated: flag(row, 11),
+        defined_by: number(row, 13)?,
         key: number(row, 12)?,
     })
 }

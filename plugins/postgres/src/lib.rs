@@ -11,10 +11,12 @@
 //! over [`Peer`], so that the same code runs against a real server without a host.
 
 mod added;
+mod attributes;
 mod catalog;
 mod config;
 mod lsn;
 mod mapped;
+mod mark;
 mod peer;
 mod pgoutput;
 mod position;
@@ -26,6 +28,7 @@ mod slot;
 mod snapshot;
 mod source;
 mod stream;
+mod surroundings;
 mod table_name;
 mod teardown;
 mod type_catalog;

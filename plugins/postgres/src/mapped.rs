@@ -2,6 +2,7 @@
 
 use tarn_batch::{Column, Table};
 
+use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::publication::PublishedTable;
 use crate::settings::MappedTable;
@@ -58,6 +59,15 @@ pub(crate) fn wanted_types<'a>(
     published: Option<&'a PublishedTable>,
 ) -> impl Iterator<Item = TypeKey> + 'a {
     replicated(catalog, mapping, published).map(|column| (column.type_oid, column.type_modifier))
+}
+
+/// The numbers of a table's replicated columns.
+pub(crate) fn attributes(
+    catalog: &CatalogTable,
+    mapping: &MappedTable,
+    published: Option<&PublishedTable>,
+) -> Attributes {
+    replicated(catalog, mapping, published).map(|column| column.attribute).collect()
 }
 
 /// The columns that the stream has and the mirror wants. Generated columns are not in the stream unless

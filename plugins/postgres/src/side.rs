@@ -3,7 +3,7 @@
 use tarn_sdk::Failure;
 use tarn_sdk::postgres::{Error, Row};
 
-use crate::peer::{Peer, Session};
+use crate::peer::{Peer, Reads, Session};
 use crate::snapshot::held::Held;
 
 /// When rows are read that a change left values out of.
@@ -98,6 +98,12 @@ impl<P: Peer> Side<P> {
     pub(crate) fn pause(&mut self, milliseconds: u32) -> Result<(), Failure> {
         self.read(&format!("SELECT pg_sleep({}.{:03})", milliseconds / 1000, milliseconds % 1000))?;
         Ok(())
+    }
+}
+
+impl<P: Peer> Reads for Side<P> {
+    fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        Self::read(self, sql)
     }
 }
 

@@ -7,8 +7,9 @@ use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig
 
 use crate::added;
 use crate::catalog::{self, CatalogTable};
-use crate::mapped::{Mapped, wanted_types};
-use crate::peer::{HostPeer, Peer, Session};
+use crate::mapped::{self, Mapped, wanted_types};
+use crate::mark::Marks;
+use crate::peer::{HostPeer, Peer, Reads, Session};
 use crate::position::Position;
 use crate::publication::{self, PublishedTable};
 use crate::server::{Server, current_lsn, system_identifier};
@@ -19,7 +20,8 @@ use crate::snapshot::held::Held;
 use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
-use crate::stream::{Relations, Stream, Surroundings};
+use crate::stream::{Relations, Stream};
+use crate::surroundings::{self, Surroundings};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -162,8 +164,29 @@ impl<P: Peer> PostgresSource<P> {
         ));
         let created = slot::create(&mut replication, &server, &self.settings.slot)?;
         // The snapshot lives until `replication` is used or dropped: by then another session holds it.
-        self.held = Some(Held::new(self.side.peer().open()?, Some(&created.snapshot))?);
-        Ok(Position::between(system, created.consistent_point).to_bytes())
+        let mut held = Held::new(self.side.peer().open()?, Some(&created.snapshot))?;
+        let marks = self.marks_at(&mut held)?;
+        self.held = Some(held);
+        Ok(Position { marks, ..Position::between(system, created.consistent_point) }.to_bytes())
+    }
+
+    /// The mapped tables as they are at a point.
+    fn marks_at(&mut self, point: &mut impl Reads) -> Result<Marks, Failure> {
+        let server = self.server()?;
+        let published = match &self.settings.publication {
+            Publication::Managed(_) => HashMap::new(),
+            Publication::Given(name) => publication::tables(point, &server, name)?,
+        };
+        let mut marks = Marks::new(surroundings::horizon(point)?);
+        let names = self.settings.tables.iter().map(|table| &table.name);
+        let tables = catalog::tables_named(point, names)?;
+        for mapping in &self.settings.tables {
+            if let Some(table) = tables.get(&mapping.name) {
+                let delivered = mapped::attributes(table, mapping, published.get(&mapping.name));
+                marks.add(&mapping.name, table.oid, table.file, delivered);
+            }
+        }
+        Ok(marks)
     }
 
     /// Holds a point to read the snapshot at.
@@ -238,8 +261,8 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position; `slot_in_use`;
-    /// `publication_missing` and `publication_lacks_table`.
+    /// Class position-lost where the slot cannot serve the position; `slot_in_use`; `table_replaced` and
+    /// `table_renamed`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
@@ -253,10 +276,12 @@ impl<P: Peer> PostgresSource<P> {
             .with_hint("point the peer at the old server, or resync the mirror"));
         }
         let server = self.server()?;
-        publication::check(&mut self.side, &server, &self.settings)?;
-        let names = self.settings.tables.iter().map(|table| &table.name);
-        let tables = catalog::tables_named(&mut self.side, names)?;
-        let mut relations = Relations::default();
+        let mut marks = position.marks.clone();
+        // A table that loads now may be another one than it was when it was last mapped.
+        let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
+        marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
+        let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
+        let mut relations = Relations::new(marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
         // The point of the slot itself needs nothing: the stream starts right at it.
@@ -264,8 +289,7 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
-        let known = tables.into_iter().map(|(name, table)| (name, table.oid)).collect();
-        self.stream = Some(Stream::new(replication, position, relations, Surroundings { server, known }));
+        self.stream = Some(Stream::new(replication, &position, relations, Surroundings::new(server)));
         Ok(())
     }
 

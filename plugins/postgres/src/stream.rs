@@ -9,22 +9,18 @@ mod loading;
 mod relations;
 mod rows;
 
-use std::collections::HashMap;
-
 use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
 use tarn_sdk::{Changes, Failure, Limits, clock, log};
 
-use crate::config::{PAUSE_MS, PUBLICATION_CHECK_US, READ_BYTES_MAX};
+use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
 use crate::position::{Partial, Position};
-use crate::publication;
-use crate::server::Server;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
-use crate::table_name::TableName;
+use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
 use loading::Found;
 use relations::Learned;
@@ -39,9 +35,7 @@ pub(crate) struct Stream<S> {
     taken: usize,
     decoding: Decoding,
     confirmed: Lsn,
-    /// When the publication was last seen, by the growing clock.
     surroundings: Surroundings,
-    surroundings_seen_us: u64,
     /// The transaction whose TRUNCATE was last told to wait.
     told_to_wait: Option<Lsn>,
 }
@@ -90,14 +84,6 @@ impl Change<'_> {
     }
 }
 
-/// What must stay as it is for the stream to hold everything.
-#[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) server: Server,
-    /// The numbers of the mapped tables when the stream was opened.
-    pub(crate) known: HashMap<TableName, u32>,
-}
-
 /// What one read makes.
 #[derive(Debug)]
 struct Outgoing {
@@ -142,11 +128,11 @@ impl<S: Session> Stream<S> {
     /// A stream that was started at a position.
     pub(crate) fn new(
         session: S,
-        position: Position,
+        position: &Position,
         relations: Relations,
         surroundings: Surroundings,
     ) -> Self {
-        let Position { system, end, partial } = position;
+        let Position { system, end, partial, .. } = *position;
         let decoding =
             Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
         Self {
@@ -156,7 +142,6 @@ impl<S: Session> Stream<S> {
             decoding,
             confirmed: Lsn(0),
             surroundings,
-            surroundings_seen_us: clock::monotonic(),
             told_to_wait: None,
         }
     }
@@ -168,13 +153,8 @@ impl<S: Session> Stream<S> {
         settings: &Settings,
         limits: Limits,
     ) -> Result<Changes, Failure> {
-        let now = clock::monotonic();
-        if now.saturating_sub(self.surroundings_seen_us) > PUBLICATION_CHECK_US {
-            publication::check(side, &self.surroundings.server, settings)?;
-            publication::require_same_tables(side, &self.surroundings.known)?;
-            self.surroundings_seen_us = now;
-        }
-        let until = now.saturating_add(u64::from(limits.wait_ms) * 1000);
+        self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())?;
+        let until = clock::monotonic().saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
         loop {
             let inbox = self.take(side, settings, &mut out)?;
@@ -283,7 +263,8 @@ impl Decoding {
             Some(transaction) => Some(begun(transaction)).filter(|partial| partial.rows > 0),
             None => self.resume,
         };
-        Position { system: self.system, end: self.end, partial }
+        let marks = self.relations.marks().clone();
+        Position { system: self.system, end: self.end, partial, marks }
     }
 
     fn apply<P: Peer>(

@@ -6,12 +6,16 @@ use tarn_batch::{Column, Table, TableIndex};
 use tarn_sdk::{Failure, log};
 
 use super::Outgoing;
+use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::mapped::Mapped;
+use crate::mark::{Mark, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
+use crate::publication::narrowed;
 use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
+use crate::surroundings::renamed;
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 use crate::value::Decoder;
@@ -28,6 +32,8 @@ pub(crate) struct Relations {
     delivered: HashMap<u32, u32>,
     /// Tables that are mapped, by number: one that changes its name is noticed (B112).
     names: HashMap<u32, TableName>,
+    /// What the mapped tables are like as of the stream.
+    marks: Marks,
 }
 
 #[derive(Debug)]
@@ -74,6 +80,17 @@ impl Replicated {
         self.loading
     }
 
+    fn name(&self) -> TableName {
+        TableName::new(self.mapped.table.schema.clone(), self.mapped.table.name.clone())
+    }
+
+    /// The numbers of its columns, where each is known.
+    fn attributes(&self) -> Option<Attributes> {
+        let columns = &self.mapped.table.columns;
+        let known = columns.iter().all(|column| column.attribute != 0);
+        known.then(|| columns.iter().map(|column| column.attribute).collect())
+    }
+
     /// Its place in the batch, where it is put if need be.
     #[inline]
     pub(super) fn index_in(&mut self, out: &mut Outgoing) -> TableIndex {
@@ -101,6 +118,19 @@ impl Replicated {
 }
 
 impl Relations {
+    /// The mapped tables as they were where the stream begins.
+    pub(crate) fn new(marks: Marks) -> Self {
+        Self { marks, ..Self::default() }
+    }
+
+    pub(super) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    pub(super) fn marks_mut(&mut self) -> &mut Marks {
+        &mut self.marks
+    }
+
     /// Notes what the host was told of the mapped tables.
     pub(crate) fn deliver<'a>(&mut self, tables: impl IntoIterator<Item = &'a Table>) {
         for table in tables {
@@ -161,6 +191,9 @@ impl Relations {
         });
         let described = Described { catalog: described.as_ref(), before: before.map(|mapped| &mapped.table) };
         let replicated = described.replicated(&relation, &columns, mapping, types)?;
+        if let Some(mark) = self.marks.get(&mapping.name) {
+            described.require_columns(&replicated, mark, settings.publication.name())?;
+        }
         if before == Some(&replicated.mapped) {
             return Ok(Learned::Known);
         }
@@ -182,6 +215,12 @@ impl Relations {
     }
 
     fn put(&mut self, oid: u32, entry: Entry) {
+        if let Entry::Mapped(replicated) = &entry
+            && let Some(mark) = self.marks.get_mut(&replicated.name())
+            && let Some(delivered) = replicated.attributes()
+        {
+            mark.delivered = delivered;
+        }
         match self.places.get(&oid) {
             Some(place) => self.entries[*place] = entry,
             None => {
@@ -205,10 +244,7 @@ impl Relations {
             return Ok(Some((mapping, catalog::table_numbered(side, oid)?)));
         }
         if let Some(known) = self.names.get(&oid) {
-            let message = format!("the table was renamed to {name}");
-            return Err(Failure::permanent("table_renamed", message)
-                .with_hint("rename it back, or resync the mirror with its new name")
-                .with_table(known.to_string()));
+            return Err(renamed(name).with_table(known.to_string()));
         }
         for ancestor in catalog::ancestors(side, oid)? {
             if let Some(mapping) = settings.table(&ancestor) {
@@ -268,6 +304,25 @@ impl Described<'_> {
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         Ok(Replicated { oid: relation.oid, mapped, cells, loading: mapping.loading, index: None })
+    }
+
+    /// A column that the stream had and the table still has may only be missing where the publication leaves
+    /// it out. Nothing is said where the message is from a time whose names the catalog does not have any more.
+    fn require_columns(
+        &self,
+        replicated: &Replicated,
+        mark: &Mark,
+        publication: &str,
+    ) -> Result<(), Failure> {
+        let (Some(catalog), Some(described)) = (self.catalog, replicated.attributes()) else { return Ok(()) };
+        let left_out = catalog.columns.iter().filter(|column| {
+            mark.delivered.contains(column.attribute) && !described.contains(column.attribute)
+        });
+        let left_out: Vec<&str> = left_out.map(|column| column.name.as_str()).collect();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        Err(narrowed(publication, &replicated.name(), &left_out))
     }
 
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has

@@ -90,10 +90,11 @@ mod tests {
             type_modifier: -1,
             not_null: key != 0,
             generated: false,
+            defined_by: 0,
             key,
         };
         let columns = vec![column(1, "id", key), column(2, "Name", 0)];
-        CatalogTable { oid: 1, name: TableName::new("public", "t"), kind, identity, columns }
+        CatalogTable { oid: 1, name: TableName::new("public", "t"), kind, identity, file: 0, columns }
     }
 
     #[test]
