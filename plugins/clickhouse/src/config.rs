@@ -22,6 +22,10 @@ pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
 /// Bytes of one read-back's statement: below ClickHouse's default `max_query_size` of 256 KiB.
 pub(crate) const LOOKUP_SQL_BYTES_MAX: usize = 200 << 10;
 
+/// Bytes of a column's default: it is part of the table's definition, which the server keeps in memory and
+/// below its default `max_query_size` of 256 KiB.
+pub(crate) const FILLING_BYTES_MAX: usize = 64 << 10;
+
 /// The oldest server whose ReplacingMergeTree knows a delete flag.
 pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);
 

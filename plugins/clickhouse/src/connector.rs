@@ -1,7 +1,7 @@
 //! The destination, over any client.
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, DestinationConfig, Failure, Problem, log};
+use tarn_sdk::{Ack, Description, DestinationConfig, Failure, Problem, log};
 
 use crate::client::Client;
 use crate::failure::of_error;
@@ -28,7 +28,7 @@ impl<C: Client> Connector<C> {
         validate::validate(&mut self.targets, &mut self.client, schema)
     }
 
-    pub(crate) fn evolve(&mut self, schema: &[Table]) -> Result<(), Failure> {
+    pub(crate) fn evolve(&mut self, schema: &[Description]) -> Result<(), Failure> {
         evolve::evolve(&mut self.targets, &mut self.client, schema)
     }
 

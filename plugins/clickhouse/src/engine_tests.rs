@@ -2,6 +2,7 @@
 
 mod equal_keys;
 mod evolving;
+mod filling;
 mod model;
 mod rows;
 mod scene;

@@ -28,6 +28,7 @@ mod evolve;
 mod existing;
 mod failure;
 mod fault;
+mod filling;
 mod key_literal;
 mod origin;
 mod plan;
@@ -37,6 +38,7 @@ mod target_type;
 mod targets;
 mod unchanged;
 mod validate;
+mod value_literal;
 mod widening;
 mod write;
 
@@ -44,7 +46,7 @@ mod write;
 mod engine_tests;
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, Destination, DestinationConfig, Failure, Problem};
+use tarn_sdk::{Ack, Description, Destination, DestinationConfig, Failure, Problem};
 
 use client::Host;
 use connector::Connector;
@@ -66,11 +68,11 @@ impl Destination for ClickHouse {
         self.0.validate(&schema)
     }
 
-    fn prepare(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+    fn prepare(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
         self.0.evolve(&schema)
     }
 
-    fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+    fn evolve(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
         self.0.evolve(&schema)
     }
 

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use tarn_batch::Table;
-use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::{Changes, Description, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
 
 use crate::added;
+use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
+use crate::fill;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session};
@@ -125,7 +127,7 @@ impl<P: Peer> PostgresSource<P> {
     ///
     /// # Errors
     /// `table_missing`.
-    pub fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    pub fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         let published = self.published()?;
         let names = self.settings.tables.iter().map(|table| &table.name);
         let found = catalog::tables_named(&mut self.side, names)?;
@@ -136,15 +138,16 @@ impl<P: Peer> PostgresSource<P> {
             wanted.extend(wanted_types(table, mapping, published.get(&mapping.name)));
         }
         types.look_up(&mut self.side, wanted)?;
-        let mut tables = Vec::with_capacity(self.settings.tables.len());
+        let mut described = Vec::with_capacity(self.settings.tables.len());
         for mapping in &self.settings.tables {
             let table = &found[&mapping.name];
             let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
             log_generated(table, &mapped);
-            tables.push(mapped.table);
+            let fills = fill::fills(&mapped.table, &mapped.decoders, table, &Attributes::default());
+            described.push(Description { table: mapped.table, fills });
         }
-        self.schema.clone_from(&tables);
-        Ok(tables)
+        self.schema = described.iter().map(|description| description.table.clone()).collect();
+        Ok(described)
     }
 
     /// Makes publication and slot anew and returns where the slot begins.
@@ -281,7 +284,7 @@ impl<P: Peer> PostgresSource<P> {
         let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
         marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
         let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
-        let mut relations = Relations::new(marks);
+        let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
         // The point of the slot itself needs nothing: the stream starts right at it.
@@ -357,7 +360,7 @@ impl Source for PostgresSource<HostPeer> {
         Self::validate(self)
     }
 
-    fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         Self::schema(self)
     }
 

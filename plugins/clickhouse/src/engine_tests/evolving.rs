@@ -147,12 +147,12 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     let mut new = base();
     new.version = 2;
     new.columns[2].data_type = Type::Uuid;
-    let failure = scene.connector.evolve(&[new]);
+    let failure = scene.connector.evolve(&[new.into()]);
     // Text holds every uuid's text.
     assert_eq!(failure, Ok(()));
     let mut new = base();
     new.columns[1].data_type = Type::Uuid;
-    let failure = scene.connector.evolve(&[new]).expect_err("numbers are no uuids");
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("numbers are no uuids");
     assert_eq!(
         (failure.class, failure.code.as_str()),
         (FailureClass::Permanent, "column_change_unsupported")
@@ -160,7 +160,7 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     assert!(failure.hint.contains("resync"));
     let mut new = base();
     new.columns[0].name = "key".to_owned();
-    let failure = scene.connector.evolve(&[new]).expect_err("a key cannot be renamed");
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("a key cannot be renamed");
     assert!(failure.message.contains("sorting key"), "{}", failure.message);
 }
 
@@ -192,7 +192,7 @@ fn excluded_columns_stay_out_of_every_version() {
 fn a_table_of_someone_elses_is_not_touched() {
     let mut scene = Scene::new();
     scene.query("CREATE TABLE t (id Int64) ENGINE = MergeTree ORDER BY id");
-    let failure = scene.connector.evolve(&[base()]).expect_err("it is no target");
+    let failure = scene.connector.evolve(&[base().into()]).expect_err("it is no target");
     assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "target_incompatible"));
     assert_eq!(types(&scene), ["id Int64"]);
 }

@@ -103,7 +103,7 @@ impl Scene {
 
     #[track_caller]
     pub(super) fn prepare(&mut self, table: &Table) {
-        self.connector.evolve(std::slice::from_ref(table)).expect("the table is made");
+        self.connector.evolve(&[table.clone().into()]).expect("the table is made");
     }
 
     #[track_caller]

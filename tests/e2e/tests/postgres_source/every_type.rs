@@ -173,7 +173,7 @@ fn every_type_is_the_same_by_snapshot_and_by_stream_and_as_the_server_says() {
     }
     let type_of = |name: &str| {
         let place = matrix.iter().position(|(type_name, _)| *type_name == name).expect("a type");
-        let column = &schema[0].columns[place + 1];
+        let column = &schema[0].table.columns[place + 1];
         (column.data_type.clone(), column.type_name.clone())
     };
     // B016, B040: domains are what they stand for.
