@@ -4,10 +4,10 @@ use tarn_sdk::Failure;
 
 use crate::client::Client;
 use crate::config::{BLOCK_BYTES_MAX, BLOCK_BYTES_SLACK, BLOCK_ROWS_MAX};
-use crate::failure::of_error;
+use crate::failure::of_insert_error;
 use crate::plan::Plan;
 
-/// Rows of one target in RowBinary.
+/// Rows of one target in RowBinary, behind their header.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) bytes: Vec<u8>,
@@ -31,7 +31,7 @@ impl Block {
             return Ok(0);
         }
         client.insert(&plan.insert_sql, &plan.settings, &self.bytes).map_err(|error| {
-            of_error(error, &format!("writing to table {}", plan.target))
+            of_insert_error(error, &format!("writing to table {}", plan.target))
                 .with_table(plan.table.qualified_name())
         })?;
         let sent = self.bytes.len() as u64;

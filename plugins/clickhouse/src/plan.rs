@@ -10,6 +10,7 @@ use crate::emptied;
 use crate::encoder::Encoder;
 use crate::existing::Existing;
 use crate::fault::Fault;
+use crate::row_binary::{write_bytes, write_length};
 use crate::target_type::TargetType;
 
 /// The encoders of a table's columns and the statement their rows go to.
@@ -27,8 +28,11 @@ pub(crate) struct Plan {
     columns: Vec<Option<PlannedColumn>>,
     /// The source's columns that rows are told apart by, in the order of the sorting key.
     pub(crate) key: Vec<usize>,
-    /// `INSERT INTO … FORMAT RowBinary`.
+    /// `INSERT INTO … FORMAT RowBinaryWithNamesAndTypes`.
     pub(crate) insert_sql: String,
+    /// What a block begins with: the names and types of its columns. The server compares them with the table's,
+    /// so that rows are not read by other types where the table was changed meanwhile.
+    header: Vec<u8>,
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -102,9 +106,10 @@ impl Plan {
                 Some(PlannedColumn { name: column.name.clone(), data_type, encoder, nothing });
         }
         let own = design.own.types();
-        let names =
+        let written =
             columns.iter().flatten().map(|column| column.name.as_str()).chain(own.iter().map(|own| own.0));
-        let names = names.map(ident).collect::<Vec<_>>().join(", ");
+        let header = header(existing, &written.clone().collect::<Vec<_>>());
+        let names = written.map(ident).collect::<Vec<_>>().join(", ");
         Ok(Self {
             table: table.clone(),
             target: design.target.clone(),
@@ -114,7 +119,11 @@ impl Plan {
             emptied: emptied::read(existing.comment()),
             key: design.sorting_key.iter().map(|&at| design.columns[at].source).collect(),
             // The columns are named: their order at the target is its own affair (B197).
-            insert_sql: format!("INSERT INTO {} ({names}) FORMAT RowBinary", ident(&design.target)),
+            insert_sql: format!(
+                "INSERT INTO {} ({names}) FORMAT RowBinaryWithNamesAndTypes",
+                ident(&design.target)
+            ),
+            header,
             settings: settings(&columns),
             columns,
         })
@@ -129,6 +138,7 @@ impl Plan {
     /// changed key a tombstone of the old one too, for a delete a tombstone. On an error `out` may hold
     /// a part of it.
     pub(crate) fn write(&self, row: &Row<'_>, stamp: Stamp, out: &mut Vec<u8>) -> Result<u32, RowError> {
+        self.begin(out);
         if row.op() == Op::Delete {
             self.write_tombstone(row, stamp, out)?;
             return Ok(1);
@@ -148,6 +158,14 @@ impl Plan {
             return Ok(2);
         }
         Ok(1)
+    }
+
+    /// Puts before a block's first row what a block begins with.
+    #[inline]
+    pub(crate) fn begin(&self, block: &mut Vec<u8>) {
+        if block.is_empty() {
+            block.extend_from_slice(&self.header);
+        }
     }
 
     /// Appends the mark that the row of the before-image's key is gone since the row's version (B193).
@@ -310,11 +328,28 @@ impl PlannedColumn {
     }
 }
 
+/// How many columns there are, their names, and their types as the server calls them.
+fn header(existing: &Existing, names: &[&str]) -> Vec<u8> {
+    let mut header = Vec::new();
+    write_length(&mut header, names.len());
+    for name in names {
+        write_bytes(&mut header, name.as_bytes());
+    }
+    for name in names {
+        write_bytes(&mut header, existing.type_text(name).as_bytes());
+    }
+    header
+}
+
 fn settings(columns: &[Option<PlannedColumn>]) -> Vec<(String, String)> {
     let json =
         columns.iter().flatten().any(|column| matches!(column.data_type.value_type(), TargetType::Json(_)));
     // The answer comes when the rows are in the table, whatever the server's default.
-    let mut settings = vec![("async_insert", "0")];
+    let mut settings = vec![
+        ("async_insert", "0"),
+        ("input_format_with_names_use_header", "1"),
+        ("input_format_with_types_use_header", "1"),
+    ];
     if json {
         settings.push(("input_format_binary_read_json_as_string", "1"));
     }

@@ -181,6 +181,7 @@ impl Work<'_, '_> {
     ) -> Result<(), RowError> {
         let start = block.bytes.len();
         let out = &mut block.bytes;
+        self.plan.begin(out);
         let written = (|| {
             for source in 0..self.plan.table.columns.len() {
                 if self.plan.column(source).is_some() {

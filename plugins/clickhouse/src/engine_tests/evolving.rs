@@ -207,3 +207,31 @@ fn dropping_removes_targets_and_nothing_else() {
     }
     assert_eq!(scene.rows("SELECT name FROM system.tables WHERE database = currentDatabase()"), ["u"]);
 }
+
+#[test]
+fn rows_of_a_writer_that_does_not_know_of_a_changed_type_are_never_read_as_others() {
+    // A worker of the load beside the stream that changes the column. So many rows of the old size are as long
+    // as rows of the new one.
+    let base = table("t", &[("id", Type::Int8, false), ("n", Type::Int4, false)]);
+    let mut scene = Scene::new();
+    scene.prepare(&base);
+    scene.write(&Rows::new(&base, 1).insert(&[int(0), int4(0)]).batch());
+    let mut wide = base.clone();
+    wide.version = 2;
+    wide.columns[1].data_type = Type::Int8;
+    scene.beside(|stream| stream.prepare(&wide));
+    let mut rows = Rows::new(&base, 10);
+    for id in 1..=41 {
+        rows.insert(&[int(id), int4(7)]);
+    }
+    let batch = rows.batch();
+    let failure = scene.try_write(&batch).expect_err("the column has another type by now");
+    assert_eq!(
+        (failure.class, failure.code.as_str()),
+        (FailureClass::Retry, "target_changed_meanwhile"),
+        "{failure}"
+    );
+    scene.restart();
+    scene.write(&batch);
+    assert_eq!(scene.rows("SELECT count(), sum(id), sum(n) FROM t FINAL"), ["42|861|287"]);
+}

@@ -101,6 +101,14 @@ impl Scene {
         self.connector = Connector::new(self.config.clone(), client);
     }
 
+    /// Does something by another connector of the same mirror.
+    pub(super) fn beside(&mut self, act: impl FnOnce(&mut Self)) {
+        let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
+        let connector = std::mem::replace(&mut self.connector, Connector::new(self.config.clone(), client));
+        act(self);
+        self.connector = connector;
+    }
+
     #[track_caller]
     pub(super) fn prepare(&mut self, table: &Table) {
         self.connector.evolve(&[table.clone().into()]).expect("the table is made");
