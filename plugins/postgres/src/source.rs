@@ -87,7 +87,7 @@ fn missing(mapping: &MappedTable) -> Failure {
         .with_table(mapping.name.to_string())
 }
 
-/// Says once which columns the stream does not have.
+/// Says which columns the stream does not have.
 fn log_generated(table: &CatalogTable, mapped: &Mapped) {
     let absent = |name: &str| !mapped.table.columns.iter().any(|column| column.name == name);
     let left_out: Vec<&str> = table
@@ -97,8 +97,10 @@ fn log_generated(table: &CatalogTable, mapped: &Mapped) {
         .map(|column| column.name.as_str())
         .collect();
     if !left_out.is_empty() {
-        log::info(&format!(
-            "generated columns of {} are not replicated, because the server does not publish them: {}",
+        log::warn(&format!(
+            "generated columns of {} are left out, because the publication does not publish them: {}. The \
+             destination can compute them, or, from PostgreSQL 18 on, a publication of yours publish them \
+             (publish_generated_columns = stored)",
             table.name,
             left_out.join(", ")
         ));
@@ -211,8 +213,13 @@ impl<P: Peer> PostgresSource<P> {
     pub fn plan_snapshot(&mut self, table: &str, rows: u64, parallel: u32) -> Result<Vec<String>, Failure> {
         let server = self.server()?;
         let mapping = self.settings.table_named(table)?;
+        // Rows are read with the columns of now. One that is added later comes by the stream, which tells the
+        // destination of it in its place, with what rows from before it hold; later rows it brings itself.
+        let described = catalog::tables_named(&mut self.side, [&mapping.name])?;
+        let columns = described.get(&mapping.name).map_or(&[][..], |table| &table.columns);
+        let columns: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
         let partitions = plan::plan(&mut self.side, &server, mapping, table, rows, parallel)?;
-        Ok(partitions.iter().map(Partition::to_text).collect())
+        Ok(partitions.into_iter().map(|partition| partition.of_columns(&columns).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -244,7 +251,8 @@ impl<P: Peer> PostgresSource<P> {
             .ok_or_else(|| missing(mapping))?;
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
-        let mapped = Mapped::from_catalog(&table, mapping, published, &types);
+        let mapped =
+            Mapped::from_catalog(&table, mapping, published, &types).of_columns(partition.columns.as_deref());
         let row_filter = published.and_then(|published| published.row_filter.as_deref());
         let reader = match &mut self.reader {
             Some(reader) => reader,

@@ -50,6 +50,25 @@ fn a_column_added_with_a_default_shows_it_in_rows_from_before() {
 }
 
 #[test]
+fn generated_columns_are_left_out_and_the_log_says_so_from_the_beginning() {
+    // B070.
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, name text, twice int GENERATED ALWAYS AS (id * 2) STORED);
+         INSERT INTO items VALUES (1, 'a')",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    wait_for_line(&scene, &["warn", "generated columns of public.items are left out", "twice"]);
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("INSERT INTO items VALUES (2, 'b'); UPDATE items SET name = 'c' WHERE id = 1");
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.wait_for_target(
+        "SELECT count() FROM system.columns WHERE database = currentDatabase() AND name = 'twice'",
+        "0",
+    );
+}
+
+#[test]
 fn rows_that_were_written_anew_at_the_source_are_told_in_the_log() {
     let scene = Scene::start();
     streaming(&scene);
@@ -100,6 +119,25 @@ fn a_table_made_again_while_tarn_was_down_fails_the_mirror() {
     // The remedy that it names.
     scene.request_state("items", "STATUS_RESYNC");
     scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_column_added_while_the_table_loads_comes_with_its_values() {
+    let scene = Scene::start();
+    scene.postgres.query("CREATE TABLE items (id int PRIMARY KEY, name text)");
+    scene.postgres.query("INSERT INTO items SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n");
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1});
+    scene.mirror("items", &[("public.items", "items")], &partitions);
+    until("rows of the load arrive", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM items").ok()?;
+        (count != [[Some("0".to_owned())]]).then_some(())
+    });
+    scene.postgres.query("ALTER TABLE items ADD kind text DEFAULT 'usual'");
+    scene.postgres.query("UPDATE items SET kind = 'other' WHERE id % 1000 = 0");
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
+    );
 }
 
 #[test]
