@@ -36,7 +36,7 @@ pub(crate) fn evolve(
 ) -> Result<(), Failure> {
     for description in schema {
         let table = &description.table;
-        if targets.mapping(&table.qualified_name()).is_none() {
+        if targets.mapping(table).is_none() {
             continue;
         }
         let design = targets.design(table)?;

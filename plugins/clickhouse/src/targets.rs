@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tarn_batch::Table;
+use tarn_batch::{Table, split_table_name};
 use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
 
 use crate::calendar_range::CalendarRange;
@@ -30,14 +30,18 @@ impl Targets {
     }
 
     /// The mapping of a source's table, with its index in the settings.
-    pub(crate) fn mapping(&self, source: &str) -> Option<(usize, &DestinationTable)> {
-        self.config.tables.iter().enumerate().find(|(_, mapping)| mapping.source == source)
+    pub(crate) fn mapping(&self, table: &Table) -> Option<(usize, &DestinationTable)> {
+        let is_it = |mapping: &DestinationTable| {
+            let name = split_table_name(&mapping.source);
+            name.is_some_and(|(schema, name)| schema == table.schema && name == table.name)
+        };
+        self.config.tables.iter().enumerate().find(|(_, mapping)| is_it(mapping))
     }
 
     /// The target of a table as it should be.
     pub(crate) fn design(&self, table: &Table) -> Result<Design, Failure> {
         let source = table.qualified_name();
-        let Some((at, mapping)) = self.mapping(&source) else {
+        let Some((at, mapping)) = self.mapping(table) else {
             let message = format!("rows of {source} arrived, which the mirror does not map");
             return Err(Failure::permanent("table_not_mapped", message).with_table(source));
         };

@@ -21,6 +21,7 @@ mod data_type;
 mod error;
 mod row;
 mod table;
+mod table_name;
 mod wire;
 mod writer;
 
@@ -30,4 +31,5 @@ pub use data_type::Type;
 pub use error::DecodeError;
 pub use row::{Before, Op, Row, RowHeader, Version};
 pub use table::{Column, Table, TableIndex};
+pub use table_name::split_table_name;
 pub use writer::BatchWriter;

@@ -188,3 +188,14 @@ fn names_of_any_kind_are_written_to() {
     assert_eq!(name, ["my-table.1`; x\\"]);
     assert_eq!(scene.rows("SELECT `na\\`me\\\\ 'x'; --`, `名前` FROM `my-table.1\\`; x\\\\`"), ["a|b"]);
 }
+
+#[test]
+fn a_table_of_a_schema_with_a_point_in_its_name_is_the_one_that_is_mapped() {
+    // B187.
+    let mut table = items();
+    table.schema = "a.b".to_owned();
+    let mut scene = Scene::with(|config| config.tables[0].source = r#""a.b"."t""#.to_owned());
+    scene.prepare(&table);
+    scene.write(&Rows::new(&table, 1).insert(&[int(1), text("a")]).batch());
+    assert_eq!(scene.rows(SEEN), ["1|a"]);
+}
