@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// What a block begins with: the names and types of its columns. The server compares them with the table's,
     /// so that rows are not read by other types where the table was changed meanwhile.
     header: Vec<u8>,
+    /// What the server calls the types of the columns that every target has, in their order.
+    own_types: [String; 3],
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -40,8 +42,9 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct PlannedColumn {
     pub(crate) name: String,
-    /// The type that the target has.
+    /// The type that the target has, and what the server calls it.
     pub(crate) data_type: TargetType,
+    type_text: String,
     encoder: Encoder,
     /// What stands in a tombstone; `None` for a column of the key.
     nothing: Option<Vec<u8>>,
@@ -102,14 +105,17 @@ impl Plan {
                 data_type.write_default(&mut nothing);
                 nothing
             });
+            let type_text = existing.type_text(&column.name).to_owned();
             columns[column.source] =
-                Some(PlannedColumn { name: column.name.clone(), data_type, encoder, nothing });
+                Some(PlannedColumn { name: column.name.clone(), data_type, type_text, encoder, nothing });
         }
         let own = design.own.types();
-        let written =
-            columns.iter().flatten().map(|column| column.name.as_str()).chain(own.iter().map(|own| own.0));
-        let header = header(existing, &written.clone().collect::<Vec<_>>());
-        let names = written.map(ident).collect::<Vec<_>>().join(", ");
+        let own_types = own.each_ref().map(|(name, _)| existing.type_text(name).to_owned());
+        let named = columns.iter().flatten().map(|column| (column.name.as_str(), column.type_text.as_str()));
+        let owned = own.iter().zip(&own_types).map(|((name, _), type_text)| (*name, type_text.as_str()));
+        let written: Vec<_> = named.chain(owned).collect();
+        let header = header(&written);
+        let names = written.iter().map(|(name, _)| ident(name)).collect::<Vec<_>>().join(", ");
         Ok(Self {
             table: table.clone(),
             target: design.target.clone(),
@@ -124,6 +130,7 @@ impl Plan {
                 ident(&design.target)
             ),
             header,
+            own_types,
             settings: settings(&columns),
             columns,
         })
@@ -158,6 +165,15 @@ impl Plan {
             return Ok(2);
         }
         Ok(1)
+    }
+
+    /// What an answer with these columns of the source, the version and the delete flag begins with.
+    pub(crate) fn answer_header(&self, sources: impl Iterator<Item = usize>) -> Vec<u8> {
+        let columns = sources.filter_map(|source| self.column(source));
+        let columns = columns.map(|column| (column.name.as_str(), column.type_text.as_str()));
+        let [version_type, deleted_type, _] = &self.own_types;
+        let own = [(self.own.version.as_str(), version_type.as_str()), (&self.own.deleted, deleted_type)];
+        header(&columns.chain(own).collect::<Vec<_>>())
     }
 
     /// Puts before a block's first row what a block begins with.
@@ -329,14 +345,14 @@ impl PlannedColumn {
 }
 
 /// How many columns there are, their names, and their types as the server calls them.
-fn header(existing: &Existing, names: &[&str]) -> Vec<u8> {
+fn header(columns: &[(&str, &str)]) -> Vec<u8> {
     let mut header = Vec::new();
-    write_length(&mut header, names.len());
-    for name in names {
+    write_length(&mut header, columns.len());
+    for (name, _) in columns {
         write_bytes(&mut header, name.as_bytes());
     }
-    for name in names {
-        write_bytes(&mut header, existing.type_text(name).as_bytes());
+    for (_, type_text) in columns {
+        write_bytes(&mut header, type_text.as_bytes());
     }
     header
 }

@@ -235,3 +235,18 @@ fn rows_of_a_writer_that_does_not_know_of_a_changed_type_are_never_read_as_other
     scene.write(&batch);
     assert_eq!(scene.rows("SELECT count(), sum(id), sum(n) FROM t FINAL"), ["42|861|287"]);
 }
+
+#[test]
+fn values_are_never_read_back_as_those_of_another_type() {
+    let base = table("t", &[("id", Type::Int8, false), ("n", Type::Int4, false), ("s", Type::Int4, false)]);
+    let mut scene = Scene::new();
+    scene.prepare(&base);
+    scene.write(&Rows::new(&base, 1).insert(&[int(1), int4(10), int4(20)]).batch());
+    scene.query("ALTER TABLE t MODIFY COLUMN n Int64 SETTINGS mutations_sync = 1");
+    let batch = Rows::new(&base, 10).update(&[int(1), V::Unchanged, V::Unchanged]).batch();
+    let failure = scene.try_write(&batch).expect_err("the column has another type by now");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "target_changed_meanwhile"));
+    scene.restart();
+    scene.write(&batch);
+    assert_eq!(scene.rows("SELECT n, s FROM t FINAL"), ["10|20"]);
+}
