@@ -2,6 +2,7 @@
 
 mod equal_keys;
 mod evolving;
+mod joining;
 mod model;
 mod rows;
 mod scene;
