@@ -3,6 +3,7 @@
 mod equal_keys;
 mod evolving;
 mod filling;
+mod joining;
 mod model;
 mod rows;
 mod scene;

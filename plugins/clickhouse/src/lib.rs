@@ -10,8 +10,8 @@
 //! knows no password; statements and inserts go through the host.
 //!
 //! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
-//! [`encoder`] a column, a [`block`] gathers rows for one insert; values that the source left out
-//! are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
+//! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
+//! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
 //! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work.
 
 mod block;
@@ -29,6 +29,7 @@ mod existing;
 mod failure;
 mod fault;
 mod filling;
+mod inserts;
 mod key_literal;
 mod origin;
 mod plan;
@@ -80,9 +81,8 @@ impl Destination for ClickHouse {
         self.0.write(&batches)
     }
 
-    /// An insert is answered when its rows are in the table.
     fn flush(&mut self) -> Result<(), Failure> {
-        Ok(())
+        self.0.flush()
     }
 
     fn drop_tables(&mut self, tables: Vec<String>) -> Result<(), Failure> {
