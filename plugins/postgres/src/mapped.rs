@@ -46,18 +46,6 @@ impl Mapped {
         Self { table: Table { id, schema, name, version, columns }, decoders }
     }
 
-    /// The same with those of its columns that are among these, all where nothing is said.
-    pub(crate) fn of_columns(mut self, columns: Option<&[i32]>) -> Self {
-        let Some(columns) = columns else { return self };
-        let (kept, decoders): (Vec<_>, Vec<_>) = std::mem::take(&mut self.table.columns)
-            .into_iter()
-            .zip(self.decoders)
-            .filter(|(column, _)| columns.contains(&column.attribute))
-            .unzip();
-        let version = version(&kept);
-        Self { table: Table { version, columns: kept, ..self.table }, decoders }
-    }
-
     /// The columns that identify a row, in the order of the key.
     pub(crate) fn key(&self) -> Vec<usize> {
         self.table.key_columns()

@@ -246,13 +246,15 @@ impl<P: Peer> PostgresSource<P> {
         let published = self.published()?;
         let mapping = self.settings.table_named(&partition.table)?;
         let published = published.get(&mapping.name);
-        let table = catalog::tables_named(&mut self.side, [&mapping.name])?
+        let mut table = catalog::tables_named(&mut self.side, [&mapping.name])?
             .remove(&mapping.name)
             .ok_or_else(|| missing(mapping))?;
+        if let Some(columns) = &partition.columns {
+            table.columns.retain(|column| columns.contains(&column.attribute));
+        }
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
-        let mapped =
-            Mapped::from_catalog(&table, mapping, published, &types).of_columns(partition.columns.as_deref());
+        let mapped = Mapped::from_catalog(&table, mapping, published, &types);
         let row_filter = published.and_then(|published| published.row_filter.as_deref());
         let reader = match &mut self.reader {
             Some(reader) => reader,

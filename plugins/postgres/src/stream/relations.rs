@@ -223,8 +223,8 @@ impl Relations {
                 }
                 None => Attributes::default(),
             };
-            let Mapped { table, decoders } = &replicated.mapped;
-            replicated.fills = fill::fills(table, decoders, catalog, &joined);
+            let mapped = &replicated.mapped;
+            replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
             surroundings::note_file(&mut self.marks, &mapping.name, catalog);
         }
         if before == Some(&replicated.mapped) {
