@@ -20,6 +20,8 @@ pub(crate) trait Client {
 pub(crate) trait Insert: fmt::Debug {
     /// Sends whole rows.
     fn append(&mut self, rows: &[u8]) -> Result<(), Error>;
+    /// Ends the rows without waiting.
+    fn end(&mut self);
     /// Waits until all rows are in the table.
     fn finish(&mut self) -> Result<(), Error>;
 }
@@ -43,6 +45,10 @@ impl Client for Host {
 impl Insert for clickhouse::Insert {
     fn append(&mut self, rows: &[u8]) -> Result<(), Error> {
         Self::append(self, rows)
+    }
+
+    fn end(&mut self) {
+        Self::end(self);
     }
 
     fn finish(&mut self) -> Result<(), Error> {

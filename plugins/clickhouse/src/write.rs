@@ -109,6 +109,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                 at
             }
         };
+        if row.op() != Op::Insert {
+            self.inserts.note_change()?;
+        }
         if row.op() == Op::Truncate {
             return self.truncate(targets, at, row.version(), place);
         }

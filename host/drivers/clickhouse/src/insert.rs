@@ -1,9 +1,9 @@
 //! An insert whose rows are sent while more are made.
 //!
 //! ```text
-//!   Resting ── append ──> Sending ── finish ─────────────────────> Resting
-//!      ^                     │ no rows for some seconds
-//!      └──── append, finish ─┘ (the server has what it got)
+//!   Resting ── append ──> Sending ── end, or no rows for some seconds ──> Ended
+//!      ^                     │ finish                                       │ append, finish
+//!      └─────────────────────┴──────── the server has what it got ──────────┘
 //!                            └── any failure ──> Resting, the request aborted
 //! ```
 //!
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -37,7 +38,8 @@ pub struct Insert {
 /// A request under way.
 #[derive(Debug)]
 struct Sending {
-    pieces: mpsc::Sender<Bytes>,
+    /// Nothing once the rows are ended.
+    pieces: Option<mpsc::Sender<Bytes>>,
     answer: AbortOnDropHandle<Result<(), Error>>,
 }
 
@@ -68,19 +70,8 @@ impl Insert {
                 Some(sending) => sending,
                 None => self.start(),
             };
-            let ended = tokio::select! {
-                biased;
-                ended = &mut sending.answer => Some(ended),
-                room = timeout_at(deadline, sending.pieces.reserve()) => match room.map_err(|_| self.late())? {
-                    Ok(room) => {
-                        room.send(rows.clone());
-                        None
-                    }
-                    // It takes no more: it was idle for too long, or failed.
-                    Err(_) => Some((&mut sending.answer).await),
-                },
-            };
-            match ended {
+            let taken = timeout_at(deadline, sending.take(&rows)).await.map_err(|_| self.late())?;
+            match taken {
                 Some(ended) => self.outcome(ended)?,
                 None => {
                     self.request = Some(sending);
@@ -90,13 +81,20 @@ impl Insert {
         }
     }
 
+    /// Ends the rows: the server works on them while others are sent.
+    pub fn end(&mut self) {
+        if let Some(sending) = &mut self.request {
+            sending.pieces = None;
+        }
+    }
+
     /// Waits until all rows are in the table. More may be appended afterwards.
     ///
     /// # Errors
     /// Any [`Error`]; rows since the last `finish` may be in the table or not.
     pub async fn finish(&mut self) -> Result<(), Error> {
-        let Some(Sending { pieces, answer }) = self.request.take() else { return Ok(()) };
-        drop(pieces);
+        self.end();
+        let Some(Sending { answer, .. }) = self.request.take() else { return Ok(()) };
         let ended = timeout_at(Instant::now() + STATEMENT_DEADLINE, answer).await;
         self.outcome(ended.map_err(|_| self.late())?)
     }
@@ -110,15 +108,38 @@ impl Insert {
             client.send_rows(&settings, body).await?;
             if all_sent.load(Ordering::Acquire) { Ok(()) } else { Err(client.lost(EARLY)) }
         });
-        Sending { pieces, answer: AbortOnDropHandle::new(answer) }
+        Sending { pieces: Some(pieces), answer: AbortOnDropHandle::new(answer) }
     }
 
-    fn outcome(&self, ended: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+    fn outcome(&self, ended: Ended) -> Result<(), Error> {
         ended.unwrap_or_else(|fault| Err(self.client.lost(fault)))
     }
 
     fn late(&self) -> Error {
         self.client.timed_out(STATEMENT_DEADLINE)
+    }
+}
+
+/// How a request ended.
+type Ended = Result<Result<(), Error>, JoinError>;
+
+impl Sending {
+    /// Hands rows over once there is room; how the request ended where it takes none.
+    async fn take(&mut self, rows: &Bytes) -> Option<Ended> {
+        if let Some(pieces) = &self.pieces {
+            tokio::select! {
+                biased;
+                ended = &mut self.answer => return Some(ended),
+                room = pieces.reserve() => {
+                    if let Ok(room) = room {
+                        room.send(rows.clone());
+                        return None;
+                    }
+                }
+            }
+        }
+        // It was ended, by us or because no rows came, or it failed.
+        Some((&mut self.answer).await)
     }
 }
 

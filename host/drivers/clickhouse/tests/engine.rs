@@ -78,10 +78,12 @@ async fn rows_that_come_in_pieces_are_one_insert() {
     let parts =
         server.scalar("SELECT count() FROM system.parts WHERE table = 't' AND database = currentDatabase()");
     assert_eq!(parts.as_deref(), Some("1"));
-    // It may go on.
+    // It may go on, after an end too.
     insert.append(7u64.to_le_bytes().to_vec()).await.expect("it is taken");
-    insert.finish().await.expect("the row is in the table");
-    assert_eq!(server.scalar("SELECT count() FROM t").as_deref(), Some("300001"));
+    insert.end();
+    insert.append(7u64.to_le_bytes().to_vec()).await.expect("it is taken");
+    insert.finish().await.expect("the rows are in the table");
+    assert_eq!(server.scalar("SELECT count() FROM t").as_deref(), Some("300002"));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! When a read of the stream waits for more than a first message.
+//! When a read of a stream or a copy waits for more than a first message.
 //!
-//! A walsender sends every change by itself, and a reader that is woken for each spends more on waking and
-//! on handing over than on the change. So while messages come densely, a read stays asleep until a good
+//! A walsender sends every change by itself, a copy is sent by 8 KiB, and a reader that is woken for each
+//! spends more on waking and on handing over than on what comes. So while messages come densely, a read stays asleep until a good
 //! load of them is there, for a few milliseconds at most. A stream that is not dense is never waited on:
 //! its messages are handed over the moment they come.
 
@@ -19,12 +19,13 @@ pub(crate) struct Gathering {
     /// Messages since then.
     messages: u32,
     is_dense: bool,
+    is_asleep: bool,
 }
 
 impl Gathering {
     /// Nothing is known of the stream yet. Without a mark, it is never waited on.
     pub(crate) fn new(low_water: Option<LowWater>) -> Self {
-        Self { low_water, counted: Instant::now(), messages: 0, is_dense: false }
+        Self { low_water, counted: Instant::now(), messages: 0, is_dense: false, is_asleep: false }
     }
 
     /// Counts messages that were taken.
@@ -45,11 +46,18 @@ impl Gathering {
             self.end();
             return None;
         }
+        self.is_asleep = true;
         Some(now + GATHER_DEADLINE)
+    }
+
+    /// Whether a reader is kept asleep below [`GATHER_BYTES`].
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.is_asleep
     }
 
     /// Readers are woken by anything again.
     pub(crate) fn end(&mut self) {
+        self.is_asleep = false;
         self.set(1);
     }
 

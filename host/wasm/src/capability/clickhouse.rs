@@ -47,6 +47,12 @@ impl HostInsert for State {
         Ok(answer.map_err(|error| told(&error)))
     }
 
+    async fn end(&mut self, insert: Resource<Insert>) -> wasmtime::Result<()> {
+        self.meter.count_host_call()?;
+        self.handles.get_mut(&insert)?.0.end();
+        Ok(())
+    }
+
     async fn finish(&mut self, insert: Resource<Insert>) -> wasmtime::Result<Result<(), Error>> {
         self.meter.enter_host()?;
         let answer = self.handles.get_mut(&insert)?.0.finish().await;

@@ -81,6 +81,38 @@ fn columns_change_after_the_rows_that_came_before() {
     assert_eq!(scene.rows("SELECT id, more FROM t ORDER BY id"), ["1|NULL", "2|c", "3|NULL"]);
 }
 
+/// More rows than one insert takes, after those that `first` has; how many inserts were ended while others
+/// went on.
+#[track_caller]
+fn write_two_inserts(scene: &mut Scene, first: &[u8]) -> u32 {
+    write(scene, first);
+    let long = "x".repeat(1000);
+    for half in [0, 40_000] {
+        let mut rows = Rows::new(&items(), 1000);
+        for id in half..half + 40_000 {
+            rows.insert(&[int(id), text(&long)]);
+        }
+        write(scene, &rows.batch());
+    }
+    scene.connector.flush().expect("the rows are flushed");
+    assert_eq!(scene.trouble.inserts.get(), 2);
+    assert_eq!(scene.rows("SELECT count(), sum(length(name)) FROM t FINAL"), ["80000|80000000"]);
+    scene.trouble.ends.get()
+}
+
+#[test]
+fn an_insert_of_new_rows_is_worked_on_while_the_next_one_fills() {
+    let mut scene = scene();
+    assert_eq!(write_two_inserts(&mut scene, &row(1, "a")), 1);
+}
+
+#[test]
+fn an_insert_with_changes_is_in_the_table_before_the_next_one_begins() {
+    let mut scene = scene();
+    let changed = Rows::new(&items(), 1).insert(&[int(1), text("a")]).update(&[int(1), text("b")]).batch();
+    assert_eq!(write_two_inserts(&mut scene, &changed), 0);
+}
+
 #[test]
 fn a_failure_leaves_no_insert_open() {
     let mut scene = scene();

@@ -24,6 +24,8 @@ pub(super) struct Trouble {
     /// Answers larger than this are refused; 0 for no limit.
     pub(super) answer_bytes_max: Cell<usize>,
     pub(super) inserts: Cell<u32>,
+    /// Inserts that were ended while others went on.
+    pub(super) ends: Cell<u32>,
     pub(super) queries: Cell<u32>,
 }
 
@@ -74,6 +76,10 @@ impl Insert for Sent {
     fn append(&mut self, rows: &[u8]) -> Result<(), Error> {
         self.body.extend_from_slice(rows);
         Ok(())
+    }
+
+    fn end(&mut self) {
+        self.trouble.ends.set(self.trouble.ends.get() + 1);
     }
 
     fn finish(&mut self) -> Result<(), Error> {

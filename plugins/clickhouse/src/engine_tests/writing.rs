@@ -114,24 +114,6 @@ fn rows_of_several_tables_go_to_each_in_one_insert() {
 }
 
 #[test]
-fn rows_beyond_one_insert_are_split_and_all_arrive() {
-    let table = items();
-    let mut scene = Scene::new();
-    scene.prepare(&table);
-    let long = "x".repeat(1000);
-    for first in [0, 40_000] {
-        let mut rows = Rows::new(&table, 100);
-        for id in first..first + 40_000 {
-            rows.insert(&[int(id), text(&long)]);
-        }
-        scene.connector.write(&[rows.batch()]).expect("the rows are written");
-    }
-    scene.connector.flush().expect("the rows are flushed");
-    assert_eq!(scene.trouble.inserts.get(), 2);
-    assert_eq!(scene.rows("SELECT count(), sum(length(name)) FROM t"), ["80000|80000000"]);
-}
-
-#[test]
 fn an_insert_of_unknown_outcome_is_retried_without_doubling() {
     let table = items();
     let mut scene = Scene::new();
