@@ -2,6 +2,8 @@
 #ifndef TARN_PORT_H
 #define TARN_PORT_H
 
+#include "number.h"
+
 struct lua_State;
 
 /* Errors leave through a WebAssembly exception (protect.s) instead of setjmp and longjmp: the body of

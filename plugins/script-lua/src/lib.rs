@@ -13,10 +13,13 @@
 
 mod assign;
 mod binding;
+mod bit32;
 mod calendar;
 mod config;
 mod current;
+mod dialect;
 mod failure;
+mod float_text;
 mod json;
 mod library;
 mod lua;

@@ -1,6 +1,7 @@
 //! The standard library, as far as a script in a sandbox has one.
 //!
-//! Lua's own `base`, `table`, `string`, `math`, `utf8` and `coroutine`, with these differences: there
+//! Lua's own `base`, `table`, `string`, `math`, `utf8` and `coroutine`, and `bit32` of Lua 5.2, with these
+//! differences: numbers and old names are those of Lua 5.1 (`dialect.rs`); there
 //! are no files and no compiled chunks; `print` writes to the mirror's log; finalizers (`__gc`) are
 //! refused, so that no script code runs while Lua allocates; `os` has the calendar alone, and `debug`
 //! the traceback alone.
@@ -10,7 +11,7 @@ use crate::lua::raw::{
 };
 use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::session::Phase;
-use crate::{calendar, config, json};
+use crate::{bit32, calendar, config, dialect, json};
 
 /// Opens the libraries.
 pub fn open(lua: Lua) {
@@ -41,13 +42,9 @@ pub fn open(lua: Lua) {
     lua.set_field(-2, "debug");
     calendar::push_library(lua);
     lua.set_field(-2, "os");
-    // Names of Lua 5.1 that are spelled differently now.
-    lua.get_field(-1, "load");
-    lua.set_field(-2, "loadstring");
-    lua.get_field(-1, "table");
-    lua.get_field(-1, "unpack");
-    lua.remove(-2);
-    lua.set_field(-2, "unpack");
+    bit32::push_library(lua);
+    lua.set_field(-2, "bit32");
+    dialect::register(lua);
     lua.get_field(-1, "string");
     lua.push_nil();
     lua.set_field(-2, "dump");
@@ -58,8 +55,8 @@ pub fn open(lua: Lua) {
 
 /// What `require` finds: the libraries, and the modules that are no globals. The globals are on top.
 fn register_modules(lua: Lua) {
-    lua.push_table(0, 8);
-    for name in ["table", "string", "math", "utf8", "coroutine", "os"] {
+    lua.push_table(0, 12);
+    for name in ["table", "string", "math", "utf8", "coroutine", "os", "bit32"] {
         lua.get_field(-2, name);
         lua.set_field(-2, name);
     }

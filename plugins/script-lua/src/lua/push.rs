@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
 use super::raw::lua_State;
-use super::{Answer, Lua, Raise, Slot, Userdata, raw};
+use super::{Answer, Lua, Slot, Userdata, raw};
 
 impl Lua {
     /// Pushes `nil`.
@@ -114,6 +114,6 @@ extern "C" fn trampoline<F: Fn(Lua) -> Answer + Copy + 'static>(state: *mut lua_
     let lua = Lua(state);
     match function(lua) {
         Ok(results) => results,
-        Err(Raise) => lua.raise(),
+        Err(error) => lua.raise(error),
     }
 }

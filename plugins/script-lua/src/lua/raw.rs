@@ -61,6 +61,7 @@ unsafe extern "C" {
     pub fn lua_settop(l: *mut lua_State, index: c_int);
     pub fn lua_pushvalue(l: *mut lua_State, index: c_int);
     pub fn lua_rotate(l: *mut lua_State, index: c_int, count: c_int);
+    pub fn lua_copy(l: *mut lua_State, from: c_int, to: c_int);
     pub fn lua_checkstack(l: *mut lua_State, count: c_int) -> c_int;
 
     pub fn lua_type(l: *mut lua_State, index: c_int) -> c_int;

@@ -158,3 +158,8 @@ fn rows(applied: &Applied) -> Vec<String> {
     batch.verify().expect("the batch is sound");
     batch.rows().map(|row| row.expect("the row is sound")).map(|row| say(&row, batch.table(&row))).collect()
 }
+
+/// Why a body of `onRecord(r)` is rejected.
+pub fn reject_reason(body: &str) -> String {
+    reject(body, insert()).message
+}
