@@ -9,6 +9,7 @@
 
 /* A float is written in its shortest exact form and without ".0" (src/float_text.rs). Lua's own
    configuration comes first, as each of its files would include it, so that its macro can be replaced. */
+#if __has_include("luaconf.h")
 #define LUA_CORE
 #define LUA_LIB
 #include "luaconf.h"
@@ -19,5 +20,6 @@ int tarn_float_text(double value, char *to);
 
 #undef lua_number2str
 #define lua_number2str(s, sz, n) tarn_float_text((n), (s))
+#endif
 
 #endif

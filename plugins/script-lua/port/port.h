@@ -2,8 +2,6 @@
 #ifndef TARN_PORT_H
 #define TARN_PORT_H
 
-#include "number.h"
-
 struct lua_State;
 
 /* Errors leave through a WebAssembly exception (protect.s) instead of setjmp and longjmp: the body of
@@ -29,5 +27,8 @@ void tarn_lua_try(void (*f)(struct lua_State *, void *), struct lua_State *L, vo
 /* Calls of C functions within one another. Each may take some 2 KiB of the 512 KiB stack that the host
    gives a guest by default. */
 #define LUAI_MAXCCALLS 160
+
+/* Last: it includes Lua's configuration, which takes what is defined above. */
+#include "number.h"
 
 #endif

@@ -11,6 +11,8 @@ const BINDINGS_MAX: usize = 1_024;
 
 /// A table and what is known of it.
 pub struct Binding {
+    /// Tells it from every other one that was made.
+    pub serial: i64,
     /// The table.
     pub table: Table,
     /// Its qualified name.
@@ -22,10 +24,10 @@ pub struct Binding {
 }
 
 impl Binding {
-    fn new(table: Table, targets: &[(String, String)]) -> Self {
+    fn new(serial: i64, table: Table, targets: &[(String, String)]) -> Self {
         let source = table.qualified_name();
         let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
-        Self { table, source, target, cache: [(std::ptr::null(), 0); CACHE_SLOTS] }
+        Self { serial, table, source, target, cache: [(std::ptr::null(), 0); CACHE_SLOTS] }
     }
 
     /// The column of that name. `name` is a string of Lua's.
@@ -52,6 +54,8 @@ impl Binding {
 #[derive(Default)]
 pub struct Bindings {
     all: Vec<Binding>,
+    /// How many were made.
+    made: i64,
     /// Qualified names at source and destination, from the settings.
     targets: Vec<(String, String)>,
 }
@@ -75,7 +79,8 @@ impl Bindings {
         if let Some(place) = self.all.iter().position(|binding| binding.table == *table) {
             return place;
         }
-        self.all.push(Binding::new(table.clone(), &self.targets));
+        self.made += 1;
+        self.all.push(Binding::new(self.made, table.clone(), &self.targets));
         self.all.len() - 1
     }
 

@@ -5,6 +5,10 @@
 /// an error before a trap.
 pub const MEMORY_BYTES_MAX: usize = 96 << 20;
 
+/// Messages that one record may make: a fan-out to every partition of a large topic, while a script
+/// that returns a table's worth of values by mistake is told so.
+pub const MESSAGES_PER_RECORD_MAX: i32 = 1_000;
+
 /// Length of a script's source: a hundred times the longest in use, and parsed in a second.
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 

@@ -63,6 +63,8 @@ pub struct Current {
     new: Image,
     old: Image,
     before: Option<Before>,
+    /// How many UUIDs were derived from the record.
+    uuids: u32,
     /// Bytes of assigned values.
     values: Vec<u8>,
 }
@@ -77,6 +79,7 @@ impl Current {
         self.row = Some(row);
         self.binding = binding;
         self.values.clear();
+        self.uuids = 0;
         self.new.begin(row.op().has_after().then(|| row.after()));
         self.before = None;
         self.old.begin(None);
@@ -107,6 +110,12 @@ impl Current {
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// How many UUIDs were derived from the record before this one.
+    pub fn count_uuid(&mut self) -> u32 {
+        self.uuids += 1;
+        self.uuids - 1
     }
 
     /// Where its table is among the bindings.

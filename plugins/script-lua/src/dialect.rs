@@ -130,7 +130,8 @@ fn cut_fractions(lua: Lua, template: &[u8], count: i32) {
     let mut unsigned = false;
     let mut rest = template.iter();
     while rest.by_ref().any(|&byte| byte == b'%') {
-        let conversion = rest.by_ref().find(|byte| !matches!(byte, b'0'..=b'9' | b' ' | b'#' | b'+' | b'-' | b'.'));
+        let conversion =
+            rest.by_ref().find(|byte| !matches!(byte, b'0'..=b'9' | b' ' | b'#' | b'+' | b'-' | b'.'));
         let Some(conversion) = conversion.filter(|&&byte| byte != b'%') else { continue };
         argument += 1;
         unsigned |= *conversion == b'u';

@@ -8,9 +8,9 @@
 use std::cell::RefCell;
 
 use serde::Serialize;
-use tarn_sdk::{Failure, Outcome, Output, Rejection, Script, ScriptSettings};
+use tarn_sdk::{Failure, Outcome, Rejection, Script, ScriptSettings};
 
-use crate::{Fault, Host, Runtime};
+use crate::{Fault, Host, Output, Runtime};
 
 thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
@@ -90,12 +90,13 @@ impl Script for LuaScript {
     }
 
     fn open(settings: ScriptSettings) -> Result<Self, Failure> {
-        if settings.output != Output::Rows {
-            return Err(Failure::permanent("output_unsupported", "this runtime makes rows, not messages"));
-        }
+        let output = match settings.output {
+            tarn_sdk::Output::Rows => Output::Rows,
+            tarn_sdk::Output::Messages => Output::Messages,
+        };
         let targets = settings.tables.into_iter().map(|table| (table.source, table.destination)).collect();
         RUNTIME.with_borrow_mut(|runtime| {
-            runtime.as_mut().ok_or_else(empty)?.start(targets);
+            runtime.as_mut().ok_or_else(empty)?.start(targets, output);
             Ok(Self)
         })
     }

@@ -23,6 +23,9 @@ mod float_text;
 mod json;
 mod library;
 mod lua;
+mod members;
+mod message;
+mod msgpack;
 mod number;
 mod peerdb;
 #[cfg(any(test, target_family = "wasm"))]
@@ -33,12 +36,14 @@ mod rejection;
 mod row;
 mod runtime;
 mod session;
+mod shape;
 mod values;
+mod wrapper;
 
 #[cfg(target_family = "wasm")]
 mod guest;
 
 pub use failure::Fault;
 pub use rejection::Rejection;
-pub use runtime::{Applied, Runtime};
+pub use runtime::{Applied, Output, Runtime};
 pub use session::Host;

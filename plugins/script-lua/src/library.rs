@@ -11,7 +11,7 @@ use crate::lua::raw::{
 };
 use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::session::Phase;
-use crate::{bit32, calendar, config, dialect, json};
+use crate::{bit32, calendar, config, dialect, json, msgpack};
 
 /// Opens the libraries.
 pub fn open(lua: Lua) {
@@ -62,6 +62,8 @@ fn register_modules(lua: Lua) {
     }
     json::push_module(lua);
     lua.set_field(-2, "json");
+    msgpack::push_module(lua);
+    lua.set_field(-2, "msgpack");
     lua.set_slot(Slot::Modules);
 }
 
@@ -75,7 +77,7 @@ fn require(lua: Lua) -> Answer {
     if lua.is_nil(-1) {
         let name = String::from_utf8_lossy(name);
         return Err(lua.fail(format_args!(
-            "there is no module \"{name}\": this runtime has json and Lua's own libraries"
+            "there is no module \"{name}\": this runtime has json, msgpack, bit32 and Lua's own libraries"
         )));
     }
     Ok(1)

@@ -77,6 +77,8 @@ pub enum Slot {
     Row,
     /// Metatable of decimals.
     Decimal,
+    /// Metatable of big integers.
+    BigInteger,
     /// Metatable of times.
     Moment,
     /// Metatable of intervals.
@@ -95,6 +97,12 @@ pub enum Slot {
     Format,
     /// The metatable that marks a table as a JSON array.
     JsonArray,
+    /// Metatable of wrappers.
+    Wrapper,
+    /// The module `json`.
+    Json,
+    /// Metatables that keep the order of a table's columns, by the serial of its binding.
+    Orders,
 }
 
 /// A value of this crate as Lua holds it.

@@ -1,7 +1,11 @@
 //! What the runtime remembers while script code runs: reached from every function that Lua calls.
 
+use tarn_batch::Row;
+
 use crate::binding::Bindings;
 use crate::current::Current;
+use crate::json::Options;
+use crate::shape::Arena;
 
 /// What a script may ask of the world outside.
 pub trait Host {
@@ -28,6 +32,12 @@ pub struct Session {
     pub joined: Vec<u8>,
     /// Room to write a text before it does.
     pub text: String,
+    /// What encoders have written, that of the innermost one last.
+    pub output: Vec<u8>,
+    /// The fields of the objects that they are in.
+    pub arena: Arena,
+    /// How the script wants JSON written.
+    pub json_options: Options,
     /// The line that the last error came from, where its message does not say it.
     pub error_line: u32,
     /// Loading or running.
@@ -43,12 +53,23 @@ pub struct Session {
 }
 
 impl Session {
+    /// Makes a row the current record, and forgets what its predecessor left. The caller ends it
+    /// ([`Current::end`]) before the row's batch goes.
+    pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
+        self.output.clear();
+        self.arena.clear();
+        self.current.begin(row, binding)
+    }
+
     /// A session before its script is loaded.
     pub fn new(host: Box<dyn Host>) -> Self {
         Self {
             error: String::new(),
             joined: Vec::new(),
             text: String::new(),
+            output: Vec::new(),
+            arena: Arena::default(),
+            json_options: Options::default(),
             error_line: 0,
             phase: Phase::Loading,
             host,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tarn_batch::text::write_text;
 use tarn_batch::value::write_numeric;
 use tarn_batch::{Batch, BatchWriter, Before, Cell, Column, Op, RowHeader, Table, Type, Version};
-use tarn_plugin_script_lua::{Host, Runtime};
+use tarn_plugin_script_lua::{Host, Output, Runtime};
 
 struct Silent;
 
@@ -67,7 +67,7 @@ fn run(script: &str, op: Op, table: &Table, values: &[Option<&str>]) -> Option<V
     let source = fs::read(folder().join(script)).expect("the script is there");
     let mut runtime = Runtime::new(Box::new(Silent)).expect("there is memory");
     runtime.load(&source).unwrap_or_else(|fault| panic!("{script}: {fault:?}"));
-    runtime.start(Vec::new());
+    runtime.start(Vec::new(), Output::Rows);
 
     let mut writer = BatchWriter::with_capacity(0);
     let index = writer.add_table(table);

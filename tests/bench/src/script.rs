@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tarn_batch::{BatchWriter, Column, Op, RowHeader, Table as Rows, Type, Version};
-use tarn_plugin_script_lua::{Host, Runtime as NativeRuntime};
+use tarn_plugin_script_lua::{Host, Output, Runtime as NativeRuntime};
 use tarn_replication::{Batch, Transform as _};
 use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig, compile_lua};
 
@@ -53,7 +53,7 @@ pub fn run(table: &mut Table) {
 fn native(source: &str, batch: &Batch) -> f64 {
     let mut runtime = NativeRuntime::new(Box::new(Silent)).expect("Lua starts");
     runtime.load(source.as_bytes()).unwrap_or_else(|_| panic!("{source}"));
-    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())]);
+    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())], Output::Rows);
     let begun = Instant::now();
     let mut records = 0;
     while begun.elapsed() < MEASURED {

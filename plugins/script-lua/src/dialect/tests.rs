@@ -14,7 +14,10 @@ fn old_names_work() {
         ("math.log10(1000)", "3"),
         ("select('#', unpack({1, 2, 3}))", "3"),
         ("loadstring('return 6 / 2')()", "3"),
-        ("(function() local s = '' for w in string.gfind('a b', '%a') do s = s .. w end return s end)()", "ab"),
+        (
+            "(function() local s = '' for w in string.gfind('a b', '%a') do s = s .. w end return s end)()",
+            "ab",
+        ),
     ] {
         assert_eq!(evaluate(expression), value, "{expression}");
     }
@@ -53,8 +56,14 @@ fn errors_of_format_say_where_they_are() {
         ("string.format('%d')", "script:1: bad argument #2 to 'format' (no value)"),
         ("string.format('%y', 1)", "script:1: invalid conversion '%y' to 'format'"),
         ("string.format()", "script:1: bad argument #1 to 'format' (string expected, got no value)"),
-        ("string.format('%d', 1e300)", "script:1: bad argument #2 to 'format' (number has no integer representation)"),
-        ("string.format('%s', setmetatable({}, {__tostring = function() error('mine') end}))", "script:1: mine"),
+        (
+            "string.format('%d', 1e300)",
+            "script:1: bad argument #2 to 'format' (number has no integer representation)",
+        ),
+        (
+            "string.format('%s', setmetatable({}, {__tostring = function() error('mine') end}))",
+            "script:1: mine",
+        ),
     ] {
         assert_eq!(run(chunk), Err(message.to_owned()), "{chunk}");
     }

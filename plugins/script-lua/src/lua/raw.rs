@@ -87,6 +87,8 @@ unsafe extern "C" {
     pub fn lua_rawgeti(l: *mut lua_State, index: c_int, key: i64) -> c_int;
     pub fn lua_createtable(l: *mut lua_State, sequence: c_int, fields: c_int);
     pub fn lua_newuserdatauv(l: *mut lua_State, size: usize, values: c_int) -> *mut c_void;
+    pub fn lua_getiuservalue(l: *mut lua_State, index: c_int, value: c_int) -> c_int;
+    pub fn lua_setiuservalue(l: *mut lua_State, index: c_int, value: c_int) -> c_int;
     pub fn lua_getmetatable(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_setmetatable(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_rawset(l: *mut lua_State, index: c_int);

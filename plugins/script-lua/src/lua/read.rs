@@ -41,7 +41,8 @@ impl Lua {
         // SAFETY: see `top`.
         let number = unsafe { raw::lua_tointegerx(self.0, index, &mut valid) };
         // Lua is built to round a float down here (`port/number.h`).
-        let is_exact = || self.kind(index) == Kind::Integer || self.number(index).is_some_and(|n| n.fract() == 0.0);
+        let is_exact =
+            || self.kind(index) == Kind::Integer || self.number(index).is_some_and(|n| n.fract() == 0.0);
         (valid != 0 && is_exact()).then_some(number)
     }
 

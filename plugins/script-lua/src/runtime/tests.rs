@@ -6,13 +6,15 @@ use std::rc::Rc;
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, BatchWriter, Before, Cell, Column, Op, Row, RowHeader, Table, Type, Version};
 
-use super::{Applied, Runtime};
+use super::{Applied, Output, Runtime};
 use crate::session::Host;
 use crate::{Fault, Rejection};
 
 mod entry_points;
 mod every_type;
+mod messages;
 mod records;
+mod scripts_in_the_wild;
 
 /// A world that remembers what was logged, where it is half past one of the first day.
 #[derive(Default, Clone)]
@@ -105,8 +107,15 @@ fn start(source: &str) -> (Runtime, Recorder) {
     let recorder = Recorder::default();
     let mut runtime = Runtime::new(Box::new(recorder.clone())).expect("there is memory");
     runtime.load(source.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?} in {source}"));
-    runtime.start(vec![("public.users".to_owned(), "people".to_owned())]);
+    runtime.start(vec![("public.users".to_owned(), "people".to_owned())], Output::Rows);
     (runtime, recorder)
+}
+
+/// A runtime with a script for a queue.
+fn start_for_queue(source: &str) -> Runtime {
+    let mut runtime = start(source).0;
+    runtime.start(vec![("public.users".to_owned(), "people".to_owned())], Output::Messages);
+    runtime
 }
 
 fn refused(source: &str) -> Fault {
