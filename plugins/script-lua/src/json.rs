@@ -17,7 +17,7 @@ mod options;
 mod row;
 mod scalar;
 
-pub use options::Options;
+pub use options::{Options, SETTINGS};
 
 use encode::Methods;
 

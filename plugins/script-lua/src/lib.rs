@@ -25,6 +25,7 @@ mod library;
 mod lua;
 mod members;
 mod message;
+mod modules;
 mod msgpack;
 mod number;
 mod peerdb;
@@ -38,6 +39,7 @@ mod runtime;
 mod session;
 mod shape;
 mod values;
+mod vocabulary;
 mod wrapper;
 
 #[cfg(target_family = "wasm")]

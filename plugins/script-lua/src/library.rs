@@ -11,7 +11,7 @@ use crate::lua::raw::{
 };
 use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::session::Phase;
-use crate::{bit32, calendar, config, dialect, json, msgpack};
+use crate::{bit32, calendar, config, dialect, modules};
 
 /// Opens the libraries.
 pub fn open(lua: Lua) {
@@ -36,7 +36,7 @@ pub fn open(lua: Lua) {
     lua.set_function(-1, "load", load_text);
     lua.set_function(-1, "print", print);
     lua.set_function(-1, "setmetatable", set_metatable);
-    lua.set_function(-1, "require", require);
+    lua.set_function(-1, "require", modules::require);
     lua.push_table(0, 1);
     lua.set_function(-1, "traceback", traceback);
     lua.set_field(-2, "debug");
@@ -49,38 +49,8 @@ pub fn open(lua: Lua) {
     lua.push_nil();
     lua.set_field(-2, "dump");
     lua.pop(1);
-    register_modules(lua);
+    modules::register(lua);
     lua.pop(1);
-}
-
-/// What `require` finds: the libraries, and the modules that are no globals. The globals are on top.
-fn register_modules(lua: Lua) {
-    lua.push_table(0, 12);
-    for name in ["table", "string", "math", "utf8", "coroutine", "os", "bit32"] {
-        lua.get_field(-2, name);
-        lua.set_field(-2, name);
-    }
-    json::push_module(lua);
-    lua.set_field(-2, "json");
-    msgpack::push_module(lua);
-    lua.set_field(-2, "msgpack");
-    lua.set_slot(Slot::Modules);
-}
-
-fn require(lua: Lua) -> Answer {
-    let Some(name) = lua.bytes(1) else {
-        return Err(lua.fail("require takes the name of a module"));
-    };
-    lua.get_slot(Slot::Modules);
-    lua.push_copy(1);
-    lua.get(-2);
-    if lua.is_nil(-1) {
-        let name = String::from_utf8_lossy(name);
-        return Err(lua.fail(format_args!(
-            "there is no module \"{name}\": this runtime has json, msgpack, bit32 and Lua's own libraries"
-        )));
-    }
-    Ok(1)
 }
 
 /// `print`: a line in the mirror's log. While the script is loaded there is no mirror.

@@ -91,6 +91,8 @@ pub enum Slot {
     OldRow,
     /// The modules that `require` finds.
     Modules,
+    /// The sources of stored scripts by name; false where it was begun.
+    Sources,
     /// The `load` that Lua came with.
     Load,
     /// The `string.format` that Lua came with.

@@ -13,7 +13,7 @@ use crate::lua::{Kind, Lua, Memory};
 use crate::message::Message;
 use crate::rejection::{Rejection, key_text};
 use crate::session::{Host, Phase, Session};
-use crate::{json, library, peerdb, record, row, values, wrapper};
+use crate::{json, library, modules, peerdb, record, row, values, wrapper};
 
 /// The places at the bottom of the stack that always hold the same.
 const HANDLER: i32 = 1;
@@ -27,7 +27,7 @@ const TRANSFORM_ROW: i32 = 4;
 const BASE: i32 = 4;
 
 /// The functions that a script may define, at their places.
-const ENTRY_POINTS: [(&str, i32); 3] =
+pub const ENTRY_POINTS: [(&str, i32); 3] =
     [("onRecord", ON_RECORD), ("transformRecord", TRANSFORM_RECORD), ("transformRow", TRANSFORM_ROW)];
 
 /// Memory that the runtime itself may take above the script's limit, to hand over a record: running
@@ -117,21 +117,47 @@ impl Runtime {
         Some(Self { lua, entries: Entries::default(), output: Output::Rows, session, memory })
     }
 
-    /// Compiles a script and runs its top level, once.
+    /// Makes a stored script known to `require`.
+    pub fn add_module(&mut self, name: &str, source: &str) {
+        modules::add(self.lua, name.as_bytes(), source.as_bytes());
+    }
+
+    /// The module that loading asked for and did not find.
+    pub fn missing_module(&self) -> Option<&str> {
+        Some(&*self.lua.session().missing_module).filter(|name| !name.is_empty())
+    }
+
+    /// Compiles a script and runs its top level, once. One that returns something may be a module for
+    /// others: it needs no entry point.
     pub fn load(&mut self, source: &[u8]) -> Result<(), Fault> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(Fault::new(format!("the script is longer than {SOURCE_BYTES_MAX} bytes")));
         }
         let lua = self.lua;
         self.limit_memory();
-        if !(lua.load(source, c"=script") && self.call(0, 0)) {
+        if !(lua.load(source, c"=script") && self.call(0, 1)) {
             let fault = Fault::take(lua);
             lua.set_top(HANDLER);
             return Err(fault);
         }
-        self.entries = self.find_entry_points()?;
+        let is_module = !lua.is_nil(-1);
+        lua.pop(1);
+        self.entries = self.find_entry_points();
+        if self.entries == Entries::default() && !is_module {
+            lua.set_top(HANDLER);
+            return Err(Fault::new(
+                "the script defines no entry point: a function onRecord(r), transformRecord(r) or \
+                 transformRow(row)"
+                    .to_owned(),
+            ));
+        }
         lua.collect();
         Ok(())
+    }
+
+    /// The state, to look into.
+    pub(crate) fn lua(&self) -> Lua {
+        self.lua
     }
 
     /// The names of the entry points that the script defines.
@@ -143,7 +169,7 @@ impl Runtime {
     }
 
     /// Puts the entry points at their places on the stack.
-    fn find_entry_points(&mut self) -> Result<Entries, Fault> {
+    fn find_entry_points(&mut self) -> Entries {
         let lua = self.lua;
         let [on_record, transform_record, transform_row] = ENTRY_POINTS.map(|(name, place)| {
             lua.push_globals();
@@ -151,16 +177,7 @@ impl Runtime {
             lua.remove(place);
             found
         });
-        let entries = Entries { on_record, transform_record, transform_row };
-        if entries == Entries::default() {
-            lua.set_top(HANDLER);
-            return Err(Fault::new(
-                "the script defines no entry point: a function onRecord(r), transformRecord(r) or \
-                 transformRow(row)"
-                    .to_owned(),
-            ));
-        }
-        Ok(entries)
+        Entries { on_record, transform_record, transform_row }
     }
 
     /// Ends loading: the clock and the log are there from now on.

@@ -42,6 +42,8 @@ pub struct Session {
     pub error_line: u32,
     /// Loading or running.
     pub phase: Phase,
+    /// The module that loading asked for in vain; empty when none was.
+    pub missing_module: String,
     /// The world outside.
     pub host: Box<dyn Host>,
     /// Tables that records came from.
@@ -72,6 +74,7 @@ impl Session {
             json_options: Options::default(),
             error_line: 0,
             phase: Phase::Loading,
+            missing_module: String::new(),
             host,
             bindings: Bindings::default(),
             rows_made: [0; 2],

@@ -92,7 +92,7 @@ fn require_finds_modules_and_names_those_that_are_missing() {
     assert_eq!(evaluate("require('json').encode({1, 2})"), "[1,2]");
     assert_eq!(evaluate("require('string') == string"), "true");
     let error = run("require 'socket'").expect_err("there is none");
-    assert!(error.contains("there is no module \"socket\""), "{error}");
+    assert!(error.contains("script:1: there is no module \"socket\""), "{error}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::{Fault, Rejection};
 
 mod entry_points;
 mod every_type;
+mod fuzz;
 mod messages;
 mod records;
 mod scripts_in_the_wild;
@@ -29,13 +30,6 @@ impl Host for Recorder {
 
     fn now_us(&mut self) -> i64 {
         5_400_000_000
-    }
-}
-
-impl Runtime {
-    /// The state, to look into.
-    pub fn lua(&self) -> crate::lua::Lua {
-        self.lua
     }
 }
 
