@@ -19,6 +19,8 @@ pub struct Binding {
     pub source: String,
     /// What the mirror calls it at the destination.
     pub target: String,
+    /// What comes before the columns' values in JSON; empty until a row is encoded.
+    json_names: Vec<Vec<u8>>,
     /// Where Lua keeps a column's name, and the column. Lua keeps equal short strings at one place.
     cache: [(*const u8, usize); CACHE_SLOTS],
 }
@@ -27,7 +29,8 @@ impl Binding {
     fn new(serial: i64, table: Table, targets: &[(String, String)]) -> Self {
         let source = table.qualified_name();
         let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
-        Self { serial, table, source, target, cache: [(std::ptr::null(), 0); CACHE_SLOTS] }
+        let cache = [(std::ptr::null(), 0); CACHE_SLOTS];
+        Self { serial, table, source, target, json_names: Vec::new(), cache }
     }
 
     /// The column of that name. `name` is a string of Lua's.
@@ -42,6 +45,14 @@ impl Binding {
         let column = self.table.columns.iter().position(|column| column.name.as_bytes() == name)?;
         *slot = (place, column);
         Some(column)
+    }
+
+    /// The table, and what comes before its columns' values in JSON: made by `make` once.
+    pub fn json_names(&mut self, make: fn(&Table) -> Vec<Vec<u8>>) -> (&Table, &[Vec<u8>]) {
+        if self.json_names.is_empty() {
+            self.json_names = make(&self.table);
+        }
+        (&self.table, &self.json_names)
     }
 
     /// What a person calls a column in a message.

@@ -71,7 +71,7 @@ fn push_order(lua: Lua) {
     if lua.get_item(-1, serial) == Kind::Nil {
         lua.pop(1);
         push_names(lua);
-        shape::push_order_of(lua);
+        shape::push_order_of_columns(lua);
         lua.push_copy(-1);
         lua.set_item(-3, serial);
     }

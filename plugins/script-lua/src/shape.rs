@@ -7,6 +7,9 @@ use crate::lua::{Kind, Lua, Slot};
 /// The field of a metatable that lists names in the order in which they are written.
 const ORDER: &str = "__order";
 
+/// The field of such a metatable that says that no name is there twice.
+const ONCE: &str = "__once";
+
 /// A table with items and fields at once: it is neither an array nor an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit;
@@ -71,6 +74,8 @@ enum Name {
         end: usize,
     },
     Integer(i64),
+    /// A place in the list that the order is.
+    Listed(i64),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -109,8 +114,12 @@ impl Arena {
     fn compare(&self, one: Name, two: Name) -> Ordering {
         match (one, two) {
             (Name::Integer(one), Name::Integer(two)) => one.cmp(&two),
-            (Name::Integer(_), Name::Text { .. }) => Ordering::Less,
-            (Name::Text { .. }, Name::Integer(_)) => Ordering::Greater,
+            (Name::Integer(_), _) => Ordering::Less,
+            (_, Name::Integer(_)) => Ordering::Greater,
+            // Listed names are in their order already.
+            (Name::Listed(one), Name::Listed(two)) => one.cmp(&two),
+            (Name::Listed(_), Name::Text { .. }) => Ordering::Less,
+            (Name::Text { .. }, Name::Listed(_)) => Ordering::Greater,
             (Name::Text { start, end }, Name::Text { start: first, end: last }) => {
                 self.bytes[start..end].cmp(&self.bytes[first..last])
             }
@@ -126,7 +135,7 @@ impl Arena {
     /// The field of a name among the sorted ones from `first` on.
     fn find(&self, first: usize, name: &[u8]) -> Option<usize> {
         let place = self.fields[first..].binary_search_by(|field| match field.name {
-            Name::Integer(_) => Ordering::Less,
+            Name::Integer(_) | Name::Listed(_) => Ordering::Less,
             Name::Text { start, end } => self.bytes[start..end].cmp(name),
         });
         place.ok().map(|place| first + place)
@@ -140,12 +149,18 @@ pub struct Fields {
     /// Where they begin in the arena.
     start: (usize, usize),
     count: usize,
+    /// Where the list of their names is on the stack, if they are just those.
+    list: Option<i32>,
 }
 
 impl Fields {
     /// Collects the fields of the table at `table`, an absolute place.
     pub fn of(lua: Lua, table: i32) -> Result<Self, Unfit> {
         let start = lua.session().arena.mark();
+        if let Some(list) = listed(lua, table) {
+            let count = lua.session().arena.mark().1 - start.1;
+            return Ok(Self { start, count, list: Some(list) });
+        }
         lua.push_nil();
         while lua.next(table) {
             lua.pop(1);
@@ -166,7 +181,7 @@ impl Fields {
         }
         let arena = &mut lua.session().arena;
         arena.sort(start.1);
-        let fields = Self { start, count: arena.fields.len() - start.1 };
+        let fields = Self { start, count: arena.fields.len() - start.1, list: None };
         fields.apply_order(lua, table);
         Ok(fields)
     }
@@ -200,13 +215,21 @@ impl Fields {
     /// code.
     pub fn push<T>(&self, lua: Lua, table: i32, place: usize, write: impl FnOnce(FieldName<'_>) -> T) -> T {
         let arena = &lua.session().arena;
+        if let (Name::Listed(rank), Some(list)) = (arena.fields[self.start.1 + place].name, self.list) {
+            lua.get_item(list, rank);
+            lua.push_copy(-1);
+            lua.raw_get(table);
+            let written = write(FieldName::Text(lua.bytes(-2).unwrap_or_default()));
+            lua.remove(-2);
+            return written;
+        }
         match arena.fields[self.start.1 + place].name {
             Name::Text { start, end } => {
                 let name = &arena.bytes[start..end];
                 lua.get_bytes_field(table, name);
                 write(FieldName::Text(name))
             }
-            Name::Integer(item) => {
+            Name::Integer(item) | Name::Listed(item) => {
                 lua.get_item(table, item);
                 write(FieldName::Integer(item))
             }
@@ -216,7 +239,48 @@ impl Fields {
     /// Forgets the fields.
     pub fn end(self, lua: Lua) {
         lua.session().arena.back_to(self.start);
+        if let Some(list) = self.list {
+            lua.remove(list);
+        }
     }
+}
+
+/// Collects the fields of a table that has no others than those of its order, where that names each once;
+/// leaves the list of names on the stack, and says where.
+fn listed(lua: Lua, table: i32) -> Option<i32> {
+    let top = lua.top();
+    let start = lua.session().arena.mark();
+    if !lua.get_metatable(table) {
+        return None;
+    }
+    let names_each_once = lua.get_field(-1, ONCE) != Kind::Nil;
+    lua.pop(1);
+    if !names_each_once || lua.get_field(-1, ORDER) != Kind::Table {
+        lua.set_top(top);
+        return None;
+    }
+    lua.remove(-2);
+    let list = lua.top();
+    for rank in 1..=lua.raw_length(list) as i64 {
+        lua.get_item(list, rank);
+        if lua.raw_get(table) != Kind::Nil {
+            lua.session().arena.fields.push(Field { name: Name::Listed(rank), rank: 0 });
+        }
+        lua.pop(1);
+    }
+    let mut others = lua.session().arena.mark().1 - start.1;
+    lua.push_nil();
+    while lua.next(table) {
+        lua.pop(1);
+        let Some(rest) = others.checked_sub(1) else {
+            // A script put something beside them.
+            lua.session().arena.back_to(start);
+            lua.set_top(top);
+            return None;
+        };
+        others = rest;
+    }
+    Some(list)
 }
 
 /// A field's name while it is written.
@@ -233,6 +297,13 @@ pub fn push_order_of(lua: Lua) {
     lua.push_table(0, 1);
     lua.insert(-2);
     lua.set_field(-2, ORDER);
+}
+
+/// [`push_order_of`], for names that are there once each.
+pub fn push_order_of_columns(lua: Lua) {
+    push_order_of(lua);
+    lua.push_boolean(true);
+    lua.set_field(-2, ONCE);
 }
 
 /// Pops a list of names and makes it the order of the table below, with a metatable of its own.

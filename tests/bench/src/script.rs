@@ -15,12 +15,16 @@ const BATCH_ROWS: u32 = 5_000;
 /// How long each script is measured.
 const MEASURED: Duration = Duration::from_secs(1);
 
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPTS: [(&str, &str); 4] = [
     ("pass every row on", "function onRecord(r)\n  return r\nend"),
     ("read and return the row", "function onRecord(r)\n  return r.row\nend"),
     (
         "change two fields",
         "function onRecord(r)\n  r.row.c3 = 'x'\n  r.row.c0 = r.row.c0 + 1\n  return r.row\nend",
+    ),
+    (
+        "the row as JSON",
+        "local json = require 'json'\nlocal last\nfunction onRecord(r)\n  last = json.encode(r.row)\n  return r\nend",
     ),
 ];
 

@@ -1,12 +1,10 @@
 //! From values to JSON text, at the end of the session's output.
 
-use std::fmt::Write as _;
-
 use tarn_batch::Row;
 
 use super::options::Options;
 use super::row::RowWriter;
-use super::scalar::{Text, write_bytes, write_decimal, write_float, write_quoted, write_string};
+use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
 use super::{EncodeError, METHOD};
 use crate::config::JSON_DEPTH_MAX;
 use crate::current::Which;
@@ -49,8 +47,7 @@ impl Encoder {
         match lua.kind(index) {
             Kind::Nil | Kind::None => self.put(b"null"),
             Kind::Boolean => self.put(if lua.is_true(index) { b"true" } else { b"false" }),
-            Kind::Integer => write!(Text(out), "{}", lua.integer(index).unwrap_or_default())
-                .expect("a vector takes every byte"),
+            Kind::Integer => write_integer(out, lua.integer(index).unwrap_or_default()),
             Kind::Float => write_float(out, lua.number(index).unwrap_or(f64::NAN), self.options)?,
             Kind::String => write_string(out, lua.bytes(index).unwrap_or_default())?,
             Kind::Table | Kind::Userdata if depth == 0 || !lua.reserve(10) => {
@@ -114,7 +111,10 @@ impl Encoder {
                 match name {
                     FieldName::Text(name) => write_string(out, name),
                     FieldName::Integer(item) => {
-                        write!(Text(out), "\"{item}\"").map_err(|_| EncodeError::Damaged)
+                        out.push(b'"');
+                        write_integer(out, item);
+                        out.push(b'"');
+                        Ok(())
                     }
                 }
             })?;
@@ -155,8 +155,9 @@ impl Encoder {
 
     fn row(self, which: Which) -> Result<(), EncodeError> {
         let Session { bindings, current, text, output, .. } = self.lua.session();
-        let table = &bindings.get(current.binding()).table;
-        RowWriter { out: output, text, options: self.options }.row(current, which, table)
+        let binding = bindings.get_mut(current.binding());
+        let (table, names) = binding.json_names(super::row::names);
+        RowWriter { out: output, text, options: self.options }.row(current, which, table, names)
     }
 
     /// A record: what happened and the rows, without what there is not.

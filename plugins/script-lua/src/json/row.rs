@@ -1,13 +1,24 @@
 //! The JSON text of rows: an object with the columns in order, each written by its type.
 
 use tarn_batch::text::write_text;
-use tarn_batch::value::{ArrayReader, Elements, read_bool, read_f32, read_f64};
+use tarn_batch::value::{ArrayReader, Elements, read_bool, read_f32, read_f64, read_i16, read_i32, read_i64};
 use tarn_batch::{Cell, Table, Type};
 
 use super::EncodeError;
 use super::options::{Documents, Options};
-use super::scalar::{write_bytes, write_decimal, write_float, write_quoted, write_string};
+use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
 use crate::current::{Current, Which};
+
+/// What comes before the values of a table's columns: `"name":`.
+pub fn names(table: &Table) -> Vec<Vec<u8>> {
+    let name = |name: &str| {
+        let mut written = Vec::with_capacity(name.len() + 3);
+        write_string(&mut written, name.as_bytes()).expect("a column's name is text");
+        written.push(b':');
+        written
+    };
+    table.columns.iter().map(|column| name(&column.name)).collect()
+}
 
 /// Where a row is written, and how.
 pub struct RowWriter<'a> {
@@ -21,7 +32,14 @@ pub struct RowWriter<'a> {
 
 impl RowWriter<'_> {
     /// Appends a row of the current record, without the columns that the source did not send.
-    pub fn row(&mut self, current: &mut Current, which: Which, table: &Table) -> Result<(), EncodeError> {
+    /// `names` are what comes before the columns' values ([`names`]).
+    pub fn row(
+        &mut self,
+        current: &mut Current,
+        which: Which,
+        table: &Table,
+        names: &[Vec<u8>],
+    ) -> Result<(), EncodeError> {
         self.out.push(b'{');
         let mut first = true;
         for (at, column) in table.columns.iter().enumerate() {
@@ -32,8 +50,7 @@ impl RowWriter<'_> {
             if !std::mem::take(&mut first) {
                 self.out.push(b',');
             }
-            write_string(self.out, column.name.as_bytes())?;
-            self.out.push(b':');
+            self.out.extend_from_slice(&names[at]);
             match cell.value() {
                 Some(value) => self.value(&column.data_type, value)?,
                 None => self.out.extend_from_slice(b"null"),
@@ -50,6 +67,9 @@ impl RowWriter<'_> {
                 let word: &[u8] = if read_bool(value).map_err(damaged)? { b"true" } else { b"false" };
                 self.out.extend_from_slice(word);
             }
+            Type::Int2 => write_integer(self.out, read_i16(value).map_err(damaged)?.into()),
+            Type::Int4 => write_integer(self.out, read_i32(value).map_err(damaged)?.into()),
+            Type::Int8 => write_integer(self.out, read_i64(value).map_err(damaged)?),
             Type::Float4 => {
                 let single = read_f32(value).map_err(damaged)?;
                 // The shortest text of the single, not of the double that it is among.
@@ -82,11 +102,8 @@ impl RowWriter<'_> {
         if *data_type == Type::TimestampTz && self.text.ends_with("+00") {
             self.text.push_str("00");
         }
-        match data_type {
-            Type::Int2 | Type::Int4 | Type::Int8 => self.out.extend_from_slice(self.text.as_bytes()),
-            // The texts of the others hold nothing that is escaped in JSON.
-            _ => write_quoted(self.out, self.text.as_bytes()),
-        }
+        // These texts hold nothing that is escaped in JSON.
+        write_quoted(self.out, self.text.as_bytes());
         Ok(())
     }
 

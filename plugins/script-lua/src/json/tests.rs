@@ -199,6 +199,26 @@ fn script_code_may_encode_and_change_tables_while_one_is_encoded() {
 }
 
 #[test]
+fn a_list_that_a_script_made_up_harms_nothing() {
+    for (list, text) in [
+        ("{'a', 'a', 'b'}", r#"{"a":1,"b":2}"#),
+        ("{5, {}, 'b'}", r#"{"b":2,"a":1}"#),
+        ("{}", r#"{"a":1,"b":2}"#),
+        ("'ab'", r#"{"a":1,"b":2}"#),
+    ] {
+        let value = format!("setmetatable({{b = 2, a = 1}}, {{__order = {list}}})");
+        assert_eq!(json(&format!("json.encode({value})")).as_deref(), Ok(text), "{list}");
+    }
+    // A list without nil alone can be walked by its names.
+    let nil = run("local json = require 'json'
+                   local order = {'a', 'b'}
+                   local t = setmetatable({a = 1, b = setmetatable({}, {__json = function()
+                     order[1], order[2] = {}, nil return 0 end})}, {__order = order, __once = true})
+                   return json.encode(t)");
+    assert_eq!(nil.as_deref(), Ok(r#"{"a":1,"b":0}"#));
+}
+
+#[test]
 fn what_is_not_json_is_an_error_with_its_place() {
     for (text, place) in [
         ("", "ends too early"),
