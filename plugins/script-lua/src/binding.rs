@@ -2,6 +2,8 @@
 
 use tarn_batch::{Column, Table};
 
+use crate::added::{self, Added};
+
 /// Slots of the cache of column names; a power of two. Scripts name few columns.
 const CACHE_SLOTS: usize = 32;
 
@@ -13,7 +15,9 @@ const BINDINGS_MAX: usize = 1_024;
 pub struct Binding {
     /// Tells it from every other one that was made.
     pub serial: i64,
-    /// The table.
+    /// The table as it comes.
+    given: Table,
+    /// The table with the columns that the script adds.
     pub table: Table,
     /// Its qualified name.
     pub source: String,
@@ -26,11 +30,12 @@ pub struct Binding {
 }
 
 impl Binding {
-    fn new(serial: i64, table: Table, targets: &[(String, String)]) -> Self {
+    fn new(serial: i64, given: Table, targets: &[(String, String)], added: &[Added]) -> Self {
+        let table = added::extend(&given, added);
         let source = table.qualified_name();
         let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
         let cache = [(std::ptr::null(), 0); CACHE_SLOTS];
-        Self { serial, table, source, target, json_names: Vec::new(), cache }
+        Self { serial, given, table, source, target, json_names: Vec::new(), cache }
     }
 
     /// The column of that name. `name` is a string of Lua's.
@@ -79,19 +84,19 @@ impl Bindings {
     }
 
     /// Finds or makes the bindings of a batch's tables: where each is.
-    pub fn bind(&mut self, tables: &[Table]) -> Vec<usize> {
+    pub fn bind(&mut self, tables: &[Table], added: &[Added]) -> Vec<usize> {
         if self.all.len() + tables.len() > BINDINGS_MAX {
             self.all.clear();
         }
-        tables.iter().map(|table| self.place(table)).collect()
+        tables.iter().map(|table| self.place(table, added)).collect()
     }
 
-    fn place(&mut self, table: &Table) -> usize {
-        if let Some(place) = self.all.iter().position(|binding| binding.table == *table) {
+    fn place(&mut self, table: &Table, added: &[Added]) -> usize {
+        if let Some(place) = self.all.iter().position(|binding| binding.given == *table) {
             return place;
         }
         self.made += 1;
-        self.all.push(Binding::new(self.made, table.clone(), &self.targets));
+        self.all.push(Binding::new(self.made, table.clone(), &self.targets, added));
         self.all.len() - 1
     }
 

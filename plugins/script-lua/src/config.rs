@@ -9,6 +9,9 @@ pub const MEMORY_BYTES_MAX: usize = 96 << 20;
 /// that returns a table's worth of values by mistake is told so.
 pub const MESSAGES_PER_RECORD_MAX: i32 = 1_000;
 
+/// Columns that a script may add to its tables: as many as a wide table has.
+pub const ADDED_COLUMNS_MAX: usize = 200;
+
 /// Length of a script's source: a hundred times the longest in use, and parsed in a second.
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 

@@ -11,6 +11,7 @@
 //!
 //! Natively the same code is a library for its tests.
 
+mod added;
 mod assign;
 mod binding;
 mod bit32;

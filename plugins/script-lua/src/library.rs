@@ -11,7 +11,7 @@ use crate::lua::raw::{
 };
 use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::session::Phase;
-use crate::{bit32, calendar, config, dialect, modules};
+use crate::{added, bit32, calendar, config, dialect, modules};
 
 /// Opens the libraries.
 pub fn open(lua: Lua) {
@@ -42,6 +42,8 @@ pub fn open(lua: Lua) {
     lua.set_field(-2, "debug");
     calendar::push_library(lua);
     lua.set_field(-2, "os");
+    added::push_library(lua);
+    lua.set_field(-2, "tarn");
     bit32::push_library(lua);
     lua.set_field(-2, "bit32");
     dialect::register(lua);

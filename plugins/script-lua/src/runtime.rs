@@ -216,10 +216,11 @@ impl Runtime {
     /// Transforms the rows of a batch.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, DecodeError> {
         let batch = Batch::parse(bytes)?;
-        let places = self.lua.session().bindings.bind(batch.tables());
+        let Session { bindings, added, .. } = self.lua.session();
+        let places = bindings.bind(batch.tables(), added);
         let mut writer = BatchWriter::with_capacity(bytes.len() + bytes.len() / 8);
-        for table in batch.tables() {
-            writer.add_table(table);
+        for &place in &places {
+            writer.add_table(&bindings.get(place).table);
         }
         let mut dropped = 0;
         let mut rejected = Vec::new();
@@ -267,8 +268,15 @@ impl Runtime {
             Op::Insert | Op::Update | Op::Delete => true,
             Op::Message | Op::Relation => false,
             // An emptied table has no row for a script to see; what is a message stays one.
-            Op::Truncate | Op::Outgoing => {
-                writer.append_row(row, table);
+            Op::Truncate => {
+                writer.begin_row(table, &row.header());
+                writer.end_row();
+                return Ok(Verdict::Kept);
+            }
+            Op::Outgoing => {
+                if let Some(message) = row.outgoing()? {
+                    writer.outgoing(table, &row.header(), &message);
+                }
                 return Ok(Verdict::Kept);
             }
         };

@@ -2,6 +2,7 @@
 
 use tarn_batch::Row;
 
+use crate::added::Added;
 use crate::binding::Bindings;
 use crate::current::Current;
 use crate::json::Options;
@@ -46,6 +47,8 @@ pub struct Session {
     pub missing_module: String,
     /// The world outside.
     pub host: Box<dyn Host>,
+    /// Columns that the script adds to them.
+    pub added: Vec<Added>,
     /// Tables that records came from.
     pub bindings: Bindings,
     /// The generations whose rows, new and old, Lua has by now.
@@ -60,7 +63,7 @@ impl Session {
     pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
         self.output.clear();
         self.arena.clear();
-        self.current.begin(row, binding)
+        self.current.begin(row, binding, self.bindings.get(binding).table.columns.len())
     }
 
     /// A session before its script is loaded.
@@ -76,6 +79,7 @@ impl Session {
             phase: Phase::Loading,
             missing_module: String::new(),
             host,
+            added: Vec::new(),
             bindings: Bindings::default(),
             rows_made: [0; 2],
             current: Current::default(),

@@ -8,8 +8,8 @@ use crate::values::{big_integer, decimal, interval, moment, native};
 use crate::{json, message, record};
 
 /// Libraries that are tables of globals.
-const LIBRARIES: [&str; 9] =
-    ["table", "string", "math", "utf8", "coroutine", "os", "debug", "bit32", "peerdb"];
+const LIBRARIES: [&str; 10] =
+    ["table", "string", "math", "utf8", "coroutine", "os", "debug", "bit32", "peerdb", "tarn"];
 
 /// Modules that `require` alone finds.
 const MODULES: [&str; 2] = ["json", "msgpack"];

@@ -17,10 +17,11 @@ impl Host for Silent {
 }
 
 /// Sections, and what the runtime calls what they list in the first column of their first table.
-const SECTIONS: [(&str, &str); 13] = [
+const SECTIONS: [(&str, &str); 14] = [
     ("## Entry points", "entry points"),
     ("## Records", "record"),
     ("## What a script returns", "message"),
+    ("## Added columns", "tarn"),
     ("## peerdb", "peerdb"),
     ("## json", "json"),
     ("### Options", "options"),

@@ -172,6 +172,21 @@ impl BatchWriter {
         self.end_row();
     }
 
+    /// Writes `count` cells as another batch has them ([`Cells::take_raw`](crate::Cells::take_raw)).
+    #[inline]
+    pub fn raw_cells(&mut self, cells: &[u8], count: usize) {
+        if let Some(row) = &mut self.open {
+            debug_assert!(
+                row.missing as usize >= count,
+                "the image has more cells than its table has columns"
+            );
+            row.missing = row.missing.wrapping_sub(count as u32);
+        } else {
+            debug_assert!(false, "cells belong to a row");
+        }
+        self.buffer.extend_from_slice(cells);
+    }
+
     /// Begins the row's before-image, after the cells of its after-image.
     pub fn begin_before(&mut self, kind: Before) {
         let row = self.open.as_mut().expect("a before-image belongs to a row");

@@ -241,6 +241,34 @@ proptest! {
     }
 
     #[test]
+    fn cells_copied_in_runs_make_the_same_row((tables, rows) in batch(), cut in any::<prop::sample::Index>()) {
+        let bytes = write(&tables, &rows);
+        let batch = Batch::parse(&bytes).unwrap();
+        let mut copy = BatchWriter::default();
+        for table in batch.tables() {
+            copy.add_table(table);
+        }
+        for row in batch.rows() {
+            let row = row.unwrap();
+            let mut copy_image = |copy: &mut BatchWriter, mut cells: Cells<'_>, count: usize| {
+                let first = cut.index(count + 1);
+                for count in [first, count - first] {
+                    copy.raw_cells(cells.take_raw(count).unwrap(), count);
+                }
+                assert!(cells.next().is_none());
+            };
+            copy.begin_row(row.table_index(), &row.header());
+            copy_image(&mut copy, row.after(), if row.op().has_after() { row.columns() } else { 0 });
+            if let Some((kind, cells)) = row.before() {
+                copy.begin_before(kind);
+                copy_image(&mut copy, cells, row.columns());
+            }
+            copy.end_row();
+        }
+        prop_assert_eq!(copy.finish(), bytes);
+    }
+
+    #[test]
     fn rows_copied_verbatim_make_the_same_batch((tables, rows) in batch()) {
         let bytes = write(&tables, &rows);
         let batch = Batch::parse(&bytes).unwrap();

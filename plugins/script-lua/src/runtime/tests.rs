@@ -49,7 +49,7 @@ fn table(columns: Vec<Column>) -> Table {
 }
 
 /// `id int8` as the key, then `name text` and `note text`.
-fn users() -> Table {
+pub fn users() -> Table {
     table(vec![
         column("id", Type::Int8, "bigint", 1),
         column("name", Type::Text, "text", 0),
@@ -65,7 +65,7 @@ const HEADER: RowHeader = RowHeader {
 };
 
 /// A row of [`users`] to be: the cells after, and those before with their kind.
-type Images<'a> = (Op, Option<[Cell<'a>; 3]>, Option<(Before, [Cell<'a>; 3])>);
+pub type Images<'a> = (Op, Option<[Cell<'a>; 3]>, Option<(Before, [Cell<'a>; 3])>);
 
 fn write_user(writer: &mut BatchWriter, (op, after, before): Images<'_>) {
     writer.begin_row(tarn_batch::TableIndex(0), &RowHeader { op, ..HEADER });
@@ -81,7 +81,7 @@ fn write_user(writer: &mut BatchWriter, (op, after, before): Images<'_>) {
     writer.end_row();
 }
 
-fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
+pub fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
     let mut writer = BatchWriter::with_capacity(0);
     writer.add_table(table);
     for row in rows {
@@ -90,9 +90,9 @@ fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
     writer.finish()
 }
 
-const ID: [u8; 8] = 5_i64.to_le_bytes();
+pub const ID: [u8; 8] = 5_i64.to_le_bytes();
 
-fn insert<'a>() -> Images<'a> {
+pub fn insert<'a>() -> Images<'a> {
     (Op::Insert, Some([Cell::Value(&ID), Cell::Value(b"Ada"), Cell::Null]), None)
 }
 
@@ -117,7 +117,7 @@ fn refused(source: &str) -> Fault {
     runtime.load(source.as_bytes()).expect_err("the script is refused")
 }
 
-fn apply(source: &str, batch: &[u8]) -> Applied {
+pub fn apply(source: &str, batch: &[u8]) -> Applied {
     start(source).0.apply(batch).expect("the batch is sound")
 }
 
@@ -156,7 +156,7 @@ fn say(row: &Row<'_>, table: &Table) -> String {
     }
 }
 
-fn rows(applied: &Applied) -> Vec<String> {
+pub fn rows(applied: &Applied) -> Vec<String> {
     let batch = Batch::parse(&applied.batch).expect("the batch is sound");
     batch.verify().expect("the batch is sound");
     batch.rows().map(|row| row.expect("the row is sound")).map(|row| say(&row, batch.table(&row))).collect()
