@@ -250,7 +250,7 @@ proptest! {
         }
         for row in batch.rows() {
             let row = row.unwrap();
-            let mut copy_image = |copy: &mut BatchWriter, mut cells: Cells<'_>, count: usize| {
+            let copy_image = |copy: &mut BatchWriter, mut cells: Cells<'_>, count: usize| {
                 let first = cut.index(count + 1);
                 for count in [first, count - first] {
                     copy.raw_cells(cells.take_raw(count).unwrap(), count);
