@@ -4,6 +4,7 @@ use std::fmt;
 
 use tarn_batch::{Column, Type};
 
+use crate::config::ASSIGNED_BYTES_MAX;
 use crate::json::EncodeError;
 use crate::lua::{Kind, Lua};
 use crate::values;
@@ -44,6 +45,8 @@ pub enum Refusal {
     Element,
     /// A value that has no JSON form.
     Json(EncodeError),
+    /// More bytes than may be assigned in one record.
+    TooMuch,
 }
 
 impl fmt::Display for Refusal {
@@ -66,6 +69,9 @@ impl fmt::Display for Refusal {
             Self::Ragged => out.write_str("takes arrays whose rows have one length"),
             Self::Element => out.write_str("cannot hold an element of this array"),
             Self::Json(error) => write!(out, "takes JSON: {error}"),
+            Self::TooMuch => {
+                write!(out, "takes no more: a script assigns at most {ASSIGNED_BYTES_MAX} bytes in a record")
+            }
         }
     }
 }

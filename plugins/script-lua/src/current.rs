@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "a record outlives its batch's borrow in the type, not in time")]
 
+use crate::config::ASSIGNED_BYTES_KEPT;
+use crate::session::reuse;
 use tarn_batch::{BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, TableIndex};
 
 /// Which of a record's two rows.
@@ -116,7 +118,7 @@ impl Current {
         self.row = Some(row);
         self.binding = binding;
         self.columns = columns;
-        self.values.clear();
+        reuse(&mut self.values);
         self.uuids = 0;
         // What a script added to the stored row stays unless it is assigned again.
         let of_new = if row.op() == Op::Insert { Cell::Null } else { Cell::Unchanged };
@@ -208,6 +210,7 @@ impl Current {
         columns: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.forget_replaced();
         let start = self.values.len();
         if let Err(error) = write(&mut self.values) {
             self.values.truncate(start);
@@ -216,6 +219,35 @@ impl Current {
         let end = self.values.len();
         self.set(which, column, columns, Change::Value { start, end });
         Ok(())
+    }
+
+    /// Bytes of the values that were assigned.
+    pub fn assigned_bytes(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Forgets values that others were assigned over, when there are many bytes of them.
+    fn forget_replaced(&mut self) {
+        let live = |image: &Image| {
+            let sizes = image.changes.iter().map(|change| match change {
+                Change::Value { start, end } => end - start,
+                Change::Kept | Change::Null => 0,
+            });
+            sizes.sum::<usize>()
+        };
+        let most = ASSIGNED_BYTES_KEPT.max(2 * (live(&self.new) + live(&self.old)));
+        if self.values.len() <= most {
+            return;
+        }
+        let mut kept = Vec::new();
+        for change in self.new.changes.iter_mut().chain(&mut self.old.changes) {
+            if let Change::Value { start, end } = change {
+                let value = kept.len();
+                kept.extend_from_slice(&self.values[*start..*end]);
+                (*start, *end) = (value, kept.len());
+            }
+        }
+        self.values = kept;
     }
 
     fn set(&mut self, which: Which, column: usize, columns: usize, change: Change) {

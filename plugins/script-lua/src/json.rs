@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::config::ENCODED_BYTES_MAX;
 use crate::lua::{Answer, Kind, Lua, Raise, Slot};
 use crate::session::Session;
 use crate::shape;
@@ -37,6 +38,8 @@ pub enum EncodeError {
     MixedKeys,
     /// Deeper than it may be.
     TooDeep,
+    /// Longer than it may be.
+    TooLong,
     /// A row of an earlier record.
     Stale,
     /// A value that is damaged.
@@ -63,6 +66,7 @@ impl fmt::Display for EncodeError {
             ),
             Self::MixedKeys => out.write_str("a table with both items and fields has no JSON form"),
             Self::TooDeep => out.write_str("the value is nested too deeply for JSON"),
+            Self::TooLong => write!(out, "the value has more than {ENCODED_BYTES_MAX} bytes as JSON"),
             Self::Stale => out.write_str(crate::row::STALE),
             Self::Damaged => out.write_str("the row is damaged"),
             Self::RawNotJson => out.write_str("what json.raw was given is not JSON"),

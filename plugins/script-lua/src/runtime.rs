@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use tarn_batch::{Batch, BatchWriter, DecodeError, Op, Row, RowHeader};
 
-use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, SOURCE_BYTES_MAX};
+use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, OUTPUT_BYTES_MAX, SOURCE_BYTES_MAX};
 use crate::current::Which;
 use crate::failure::{Fault, handler};
 use crate::lua::{Kind, Lua, Memory};
@@ -66,6 +66,8 @@ pub struct Runtime {
     lua: Lua,
     entries: Entries,
     output: Output,
+    /// What the current batch may become.
+    output_bytes_max: usize,
     session: NonNull<Session>,
     memory: NonNull<Memory>,
 }
@@ -114,7 +116,14 @@ impl Runtime {
         peerdb::register(lua);
         lua.collect_by_generation();
         lua.push_function(handler);
-        Some(Self { lua, entries: Entries::default(), output: Output::Rows, session, memory })
+        Some(Self {
+            lua,
+            entries: Entries::default(),
+            output: Output::Rows,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+            session,
+            memory,
+        })
     }
 
     /// Makes a stored script known to `require`.
@@ -216,6 +225,7 @@ impl Runtime {
     /// Transforms the rows of a batch.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, DecodeError> {
         let batch = Batch::parse(bytes)?;
+        self.output_bytes_max = OUTPUT_BYTES_MAX.max(2 * bytes.len());
         let Session { bindings, added, .. } = self.lua.session();
         let places = bindings.bind(batch.tables(), added);
         let mut writer = BatchWriter::with_capacity(bytes.len() + bytes.len() / 8);
@@ -282,6 +292,7 @@ impl Runtime {
         };
         let generation = self.lua.session().begin(row, binding);
         let verdict = self.run(row, generation, is_row);
+        let verdict = self.bound(verdict, row, writer);
         if let Verdict::Rejected(_) = verdict {
             self.lua.set_top(BASE);
             self.recover();
@@ -313,6 +324,23 @@ impl Runtime {
                 }
             }
         }
+    }
+
+    /// Refuses what would make the batch too large.
+    #[inline]
+    fn bound(&mut self, verdict: Verdict, row: &Row<'_>, writer: &BatchWriter) -> Verdict {
+        let bytes = match &verdict {
+            Verdict::Kept => row.raw().len() + self.lua.session().current.assigned_bytes(),
+            Verdict::Sent(messages) => messages.iter().map(Message::bytes).sum(),
+            Verdict::Dropped | Verdict::Rejected(_) => return verdict,
+        };
+        if writer.bytes() + bytes <= self.output_bytes_max {
+            return verdict;
+        }
+        let most = self.output_bytes_max;
+        Verdict::rejected(format!(
+            "the script makes more than {most} bytes of the batch that the record is in"
+        ))
     }
 
     /// Lets the script change the rows of a record.

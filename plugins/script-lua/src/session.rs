@@ -4,6 +4,7 @@ use tarn_batch::Row;
 
 use crate::added::Added;
 use crate::binding::Bindings;
+use crate::config::BUFFER_BYTES_KEPT;
 use crate::current::Current;
 use crate::json::Options;
 use crate::shape::Arena;
@@ -57,11 +58,20 @@ pub struct Session {
     pub current: Current,
 }
 
+/// Empties a buffer for the next record.
+#[inline]
+pub fn reuse(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > BUFFER_BYTES_KEPT {
+        *buffer = Vec::new();
+    }
+    buffer.clear();
+}
+
 impl Session {
     /// Makes a row the current record, and forgets what its predecessor left. The caller ends it
     /// ([`Current::end`]) before the row's batch goes.
     pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
-        self.output.clear();
+        reuse(&mut self.output);
         self.arena.clear();
         self.current.begin(row, binding, self.bindings.get(binding).table.columns.len())
     }

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::row::RowWriter;
 use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
 use super::{EncodeError, METHOD};
-use crate::config::JSON_DEPTH_MAX;
+use crate::config::{ENCODED_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::current::Which;
 use crate::lua::{Kind, Lua};
 use crate::session::Session;
@@ -44,6 +44,9 @@ impl Encoder {
     fn value(self, index: i32, depth: usize) -> Result<(), EncodeError> {
         let lua = self.lua;
         let out = &mut lua.session().output;
+        if out.len() > ENCODED_BYTES_MAX {
+            return Err(EncodeError::TooLong);
+        }
         match lua.kind(index) {
             Kind::Nil | Kind::None => self.put(b"null"),
             Kind::Boolean => self.put(if lua.is_true(index) { b"true" } else { b"false" }),
@@ -193,6 +196,9 @@ impl Encoder {
             (Mark::Array | Mark::Object, Kind::Nil) => self.put(b"null"),
             (Mark::Array, _) => self.array(inner, lua.raw_length(inner) as i64, depth)?,
             (Mark::Object, _) => self.object(inner, depth)?,
+            (Mark::Bytes, _) if text.is_some_and(|bytes| bytes.len() > ENCODED_BYTES_MAX) => {
+                return Err(EncodeError::TooLong);
+            }
             (Mark::Bytes, _) => {
                 write_bytes(&mut lua.session().output, text.unwrap_or_default(), self.options);
             }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::EncodeError;
 use super::options::{Bytes, Decimals, Nonfinite, Options};
+use crate::config::ENCODED_BYTES_MAX;
 use crate::float_text;
 
 /// Appends a float, or what the options say of one that JSON does not have.
@@ -51,6 +52,9 @@ pub fn write_quoted(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends a string.
 pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), EncodeError> {
+    if bytes.len() > ENCODED_BYTES_MAX {
+        return Err(EncodeError::TooLong);
+    }
     let text = std::str::from_utf8(bytes).map_err(|_| EncodeError::NotUtf8)?;
     // Nearly all text needs no escape. Looking at every byte is faster than stopping at the first.
     let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';

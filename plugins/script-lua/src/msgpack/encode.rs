@@ -9,7 +9,7 @@ use super::form::{
 };
 use super::typed::RowPacker;
 use super::{METHOD, PackError};
-use crate::config::JSON_DEPTH_MAX;
+use crate::config::{ENCODED_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::lua::{Kind, Lua};
 use crate::number::Number;
 use crate::session::Session;
@@ -33,6 +33,9 @@ impl Packer {
     fn value(self, index: i32, depth: usize) -> Result<(), PackError> {
         let lua = self.lua;
         let out = &mut lua.session().output;
+        if out.len() > ENCODED_BYTES_MAX {
+            return Err(PackError::TooLong);
+        }
         match lua.kind(index) {
             Kind::Nil | Kind::None => out.push(0xc0),
             Kind::Boolean => out.push(if lua.is_true(index) { 0xc3 } else { 0xc2 }),

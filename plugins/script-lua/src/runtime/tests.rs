@@ -13,6 +13,7 @@ use crate::{Fault, Rejection};
 mod entry_points;
 mod every_type;
 mod fuzz;
+mod limits;
 mod messages;
 mod records;
 mod scripts_in_the_wild;

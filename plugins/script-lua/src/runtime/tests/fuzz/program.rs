@@ -172,6 +172,11 @@ pub fn write(random: &mut Random) -> String {
         "local json, msgpack = require 'json', require 'msgpack'\nlocal kept, t = nil, {}\n\
          local function try(f) local ok, value = pcall(f) return value end\n",
     );
+    if random.chance(3) {
+        source.push_str(
+            "tarn.column('public.users', 'x0', 'bigint') tarn.column('public.users', 'x1', 'text[]')\n",
+        );
+    }
     let statements: Vec<String> = (0..2 + random.below(6)).map(|_| statement(random, 2)).collect();
     let result = expression(random, DEPTH);
     let body = statements.join("\n  ");
@@ -200,7 +205,10 @@ pub fn write(random: &mut Random) -> String {
 }
 
 fn column(random: &mut Random) -> String {
-    format!("c{}", random.below(types().len() as u64))
+    match random.below(types().len() as u64 + 2) {
+        added @ 0..2 => format!("x{added}"),
+        known => format!("c{}", known - 2),
+    }
 }
 
 fn statement(random: &mut Random, depth: u64) -> String {
