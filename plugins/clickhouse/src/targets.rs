@@ -9,6 +9,7 @@ use crate::calendar_range::CalendarRange;
 use crate::client::Client;
 use crate::ddl::Ddl;
 use crate::design::Design;
+use crate::evolve;
 use crate::existing::Existing;
 use crate::failure::of_error;
 use crate::plan::Plan;
@@ -74,12 +75,17 @@ impl Targets {
         }
         let design = self.design(table)?;
         let range = self.range(client)?;
-        let Some(existing) = self.find(client, &design.target)? else {
+        let Some(mut existing) = self.find(client, &design.target)? else {
             let message = format!("table {} is not there", design.target);
             return Err(Failure::permanent("target_missing", message)
                 .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
                 .with_table(table.qualified_name()));
         };
+        // Columns that a script added are no part of the schema that the target was prepared for.
+        if table.columns.iter().any(|column| column.attribute < 0) {
+            evolve::evolve(self, client, std::slice::from_ref(table))?;
+            existing = self.find(client, &design.target)?.unwrap_or(existing);
+        }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
         self.forget(&design.target);
         self.plans.push(Rc::clone(&plan));

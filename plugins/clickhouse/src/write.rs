@@ -80,6 +80,16 @@ struct Segment<'b> {
     pending: Vec<Row<'b>>,
 }
 
+/// A message is not a row: it has no columns that could be written.
+fn message_refused(table: String) -> Failure {
+    Failure::record(
+        "message_for_table",
+        "a script made a message of a record, and the destination takes rows",
+    )
+    .with_table(table)
+    .with_hint("return the row from the script: messages are for queues")
+}
+
 impl<'b, C: Client> Call<'_, 'b, C> {
     /// Takes every row; how many.
     fn take_all(&mut self, targets: &mut Targets) -> Result<u64, Failure> {
@@ -99,6 +109,15 @@ impl<'b, C: Client> Call<'_, 'b, C> {
 
     fn take(&mut self, targets: &mut Targets, row: &Row<'b>, place: Place) -> Result<(), Failure> {
         let table = usize::from(row.table_index().0);
+        match row.op() {
+            Op::Insert | Op::Update | Op::Delete | Op::Truncate => {}
+            // A table holds neither; changed columns come with the rows that have them.
+            Op::Message | Op::Relation => return Ok(()),
+            Op::Outgoing => {
+                let table = self.batches[place.batch].table(row).qualified_name();
+                return Err(message_refused(table));
+            }
+        }
         let at = match self.places[place.batch][table] {
             Some(at) => at,
             None => {
@@ -185,7 +204,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                     return Ok(rows);
                 }
                 let row = row?;
-                if place >= start && self.places[batch_at][usize::from(row.table_index().0)] == Some(at) {
+                let is_of_table = row.op() != Op::Relation
+                    && self.places[batch_at][usize::from(row.table_index().0)] == Some(at);
+                if place >= start && is_of_table {
                     rows.push(row);
                 }
             }

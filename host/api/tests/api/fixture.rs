@@ -66,7 +66,7 @@ impl Validator for Stores {
     }
 }
 
-/// Compiles what does not say `syntax error`.
+/// Compiles what does not say `syntax error`; `require a` needs a stored script of that name.
 struct Compiler;
 
 impl ScriptCompiler for Compiler {
@@ -78,6 +78,11 @@ impl ScriptCompiler for Compiler {
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
+            }
+            let required = script.source.strip_prefix("require ");
+            if required.is_some_and(|name| !script.modules.iter().any(|(known, _)| known == name)) {
+                let message = "there is no such module".into();
+                return Err(CompileError::Rejected { message, line: 1, column: 0 });
             }
             if script.source.contains("panic") {
                 panic!("a compiler that panics");

@@ -44,6 +44,31 @@ fn a_new_column_is_null_in_old_rows_and_filled_in_new_ones() {
 }
 
 #[test]
+fn columns_that_a_script_added_come_with_the_first_row_of_them() {
+    let mut scene = prepared();
+    let mut extended = base();
+    extended.version = 77;
+    extended.columns.push(column("loud", Type::Text, true, -5));
+    extended.columns.push(column("sum", Type::Numeric { precision: 12, scale: 2 }, true, -6));
+    let row = [int(2), int4(20), text("b"), text("B"), V::Null];
+    scene.write(&Rows::new(&extended, 9).insert(&row).batch());
+    let update = [int(2), int4(21), text("c"), V::Unchanged, V::Null];
+    scene.write(&Rows::new(&extended, 10).update(&update).batch());
+    // Rows of before, and of a script that has the column no more, are written as ever.
+    scene.write(&Rows::new(&base(), 11).insert(&[int(3), int4(30), text("d")]).batch());
+    assert_eq!(
+        scene.rows("SELECT id, n, s, loud, sum FROM t FINAL ORDER BY id"),
+        ["1|10|a|NULL|NULL", "2|21|c|B|NULL", "3|30|d|NULL|NULL"]
+    );
+    // What the source adds later does not disturb them.
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("c", Type::Int8, true, 4));
+    scene.prepare(&new);
+    assert_eq!(scene.rows("SELECT loud, c FROM t FINAL WHERE id = 2"), ["B|NULL"]);
+}
+
+#[test]
 fn rows_of_both_versions_in_one_write_go_to_their_columns() {
     let mut scene = prepared();
     let mut new = base();
