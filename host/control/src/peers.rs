@@ -1,9 +1,12 @@
 //! Peers: created with a real connection, shown without secrets, dropped when unused.
 
+mod comparison;
+
 use tarn_catalog::{PeerDropped, PeerStored};
 use tarn_model::{Peer, PeerConfig, PeerKind, Problem, Secret, peer_name_problem};
 use tokio::time::timeout;
 
+pub use self::comparison::{PeerComparison, PeerDifference};
 use crate::config::PEER_VERSION_DEADLINE;
 use crate::error::one_line;
 use crate::{Control, ControlError};
