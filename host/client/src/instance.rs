@@ -14,6 +14,7 @@ struct Info {
     version: String,
     edition: String,
     scripts_enabled: bool,
+    staging_bucket: String,
     connectors: Vec<Connector>,
 }
 
@@ -36,9 +37,10 @@ pub(crate) async fn show(client: &Client) -> Result<Report, Error> {
         table.row([connector.name, connector.version, connector.kind, may_use]);
     }
     let text = format!(
-        "version  {}\nedition  {}\nscripts  {scripts}\n\n{}",
+        "version  {}\nedition  {}\nscripts  {scripts}\nbucket   the {}'s\n\n{}",
         info.version,
         info.edition,
+        info.staging_bucket,
         table.render()
     );
     Ok(Report::new(text, answer))
