@@ -138,6 +138,12 @@ impl Tarn {
         self.process.take().expect("tarn is running").stop("TERM")
     }
 
+    /// Sets a variable of its environment, for the next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Starts the stopped or killed process on its port and data and waits until it is ready.
     pub fn start_again(&mut self) {
         assert!(self.process.is_none(), "tarn is running");
