@@ -1,6 +1,7 @@
 //! Running commands, with a folder for their files.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tarn_e2e::Scene;
@@ -82,15 +83,41 @@ impl Shell {
     /// The same with the words as they are.
     #[track_caller]
     pub fn tarn_words(&self, words: &[&str]) -> Ended {
+        let output = self.command(words).output().expect("the binary runs");
+        self.ended(output)
+    }
+
+    /// Runs a command on a terminal of 100 columns and 30 lines.
+    #[track_caller]
+    pub fn on_terminal(&self, line: &str) -> Ended {
+        self.ended(self.terminal(line).output().expect("`script` makes a terminal"))
+    }
+
+    /// What runs a command on a terminal, whose name it writes to the file `terminal`.
+    pub fn terminal(&self, line: &str) -> Command {
+        let tarn = self.command(&[]);
+        let line = format!("tty > terminal; stty cols 100 rows 30; {} {line}", tarn.get_program().display());
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(Path::new(&self.folder));
+        for (name, value) in tarn.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
+    /// A command in the folder.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.scene.tarn.command(words);
         let environment = self.environment.iter().map(|(name, value)| (name, value));
-        let output = self
-            .scene
-            .tarn
-            .command(words)
-            .envs(environment)
-            .current_dir(Path::new(&self.folder))
-            .output()
-            .expect("the binary runs");
+        command.envs(environment).current_dir(Path::new(&self.folder));
+        command
+    }
+
+    #[track_caller]
+    fn ended(&self, output: Output) -> Ended {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is text");
         let ended = Ended {
             code: output.status.code().expect("it ended by itself"),

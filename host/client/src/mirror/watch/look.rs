@@ -115,7 +115,18 @@ struct Slots {
 #[serde(default)]
 struct Slot {
     slot_name: String,
-    lag_in_mb: f64,
+    /// `confirmedFlushLSN`; its capitals are taken apart by the reader of both spellings.
+    #[serde(alias = "confirmed_flush_l_s_n")]
+    confirmed_flush_lsn: String,
+    #[serde(alias = "current_l_s_n")]
+    current_lsn: String,
+}
+
+/// The place of a write-ahead log: `16/B374D848`.
+fn lsn(text: &str) -> Option<u64> {
+    let (high, low) = text.split_once('/')?;
+    let part = |text| u32::from_str_radix(text, 16).ok();
+    Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
 }
 
 impl<'a> Looker<'a> {
@@ -182,7 +193,6 @@ impl<'a> Looker<'a> {
     /// How far a slot is behind. A source that cannot be asked just now tells nothing; a server that does
     /// not serve the question is not asked again.
     async fn lag(&mut self, peer: &str, slot: &str) -> Result<Option<u64>, Error> {
-        const BYTES_PER_MB: f64 = 1_048_576.0;
         let answer = match self.client.get(&format!("peers/slots/{}", segment(peer))).await {
             Ok(answer) => answer,
             Err(error @ (Error::Credentials { .. } | Error::Unreachable { .. })) => return Err(error),
@@ -193,8 +203,7 @@ impl<'a> Looker<'a> {
         };
         let slots: Slots = self.client.read(&answer)?;
         let found = slots.slot_data.into_iter().find(|known| known.slot_name == slot);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size for people")]
-        Ok(found.map(|slot| (slot.lag_in_mb.max(0.0) * BYTES_PER_MB) as u64))
+        Ok(found.and_then(|slot| lsn(&slot.current_lsn)?.checked_sub(lsn(&slot.confirmed_flush_lsn)?)))
     }
 }
 
@@ -212,6 +221,15 @@ mod tests {
         }
         assert_eq!(rate.take(21.0, 310), Some(1.0), "what was long ago counts no more");
         assert_eq!(rate.take(22.0, 5), None);
+    }
+
+    #[test]
+    fn a_slot_is_behind_by_what_it_has_not_confirmed() {
+        let answer =
+            json!({"slotData": [{"slotName": "s", "confirmedFlushLSN": "1/FF", "currentLSN": "2/0"}]});
+        let slots: Slots = tarn_json::from_value(&answer).expect("an answer");
+        assert_eq!((lsn(&slots.slot_data[0].current_lsn), lsn("")), (Some(2 << 32), None));
+        assert_eq!(lsn(&slots.slot_data[0].confirmed_flush_lsn), Some((1 << 32) + 255));
     }
 
     #[test]
