@@ -85,6 +85,18 @@ impl Error {
         }
     }
 
+    /// The same error, naming the thing that it is about.
+    pub(crate) fn about(self, kind: &str, name: &str) -> Self {
+        let named = |message: String| format!("{kind} {name}: {message}");
+        match self {
+            Self::Refused { message, code, details } => {
+                Self::Refused { message: named(message), code, details }
+            }
+            Self::Failed(message) => Self::Failed(named(message)),
+            other => other,
+        }
+    }
+
     /// Whether a moment later the same request may be answered.
     pub(crate) fn is_passing(&self) -> bool {
         const UNAVAILABLE: u64 = 14;

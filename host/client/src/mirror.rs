@@ -205,6 +205,7 @@ impl Change {
 impl EditArgs {
     async fn run(self, client: &Client) -> Result<Report, Error> {
         let Self { name, flags } = self;
+        flags.check()?;
         let wanted = flags.edit(&client.mirror_status(&name).await?.cdc_status.config)?;
         let Edited { state, was_paused } = edit(client, &name, &wanted).await?;
         let rest = if was_paused { "; it was paused and is paused again" } else { "" };

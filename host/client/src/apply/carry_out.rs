@@ -40,12 +40,12 @@ pub(super) async fn carry_out(
             ScriptStep::Update { id, script } => (Some(*id), script, "changed"),
             ScriptStep::Unchanged(_) | ScriptStep::Drop { .. } => continue,
         };
-        client.store_script(id, script).await.map_err(|error| at("script", &script.name, error))?;
+        client.store_script(id, script).await.map_err(|error| error.about("script", &script.name))?;
         done(format!("{what} script {}", script.name))?;
     }
     for step in &plan.mirrors {
         if let MirrorStep::Drop(name) = step {
-            drop_mirror(client, name).await.map_err(|error| at("mirror", name, error))?;
+            drop_mirror(client, name).await.map_err(|error| error.about("mirror", name))?;
             done(format!("dropped mirror {name}"))?;
         }
     }
@@ -53,12 +53,12 @@ pub(super) async fn carry_out(
         match step {
             MirrorStep::Create(spec) => {
                 let created = client.create_mirror(&spec, &json!({})).await;
-                created.map_err(|error| at("mirror", &spec.name, error))?;
+                created.map_err(|error| error.about("mirror", &spec.name))?;
                 done(format!("created mirror {}", spec.name))?;
             }
             MirrorStep::Edit { name, edit: wanted, .. } => {
                 let edited = edit(client, &name, &wanted).await;
-                let Edited { was_paused, .. } = edited.map_err(|error| at("mirror", &name, error))?;
+                let Edited { was_paused, .. } = edited.map_err(|error| error.about("mirror", &name))?;
                 let rest = if was_paused { ", which is paused again" } else { "" };
                 done(format!("edited mirror {name}{rest}"))?;
             }
@@ -67,13 +67,13 @@ pub(super) async fn carry_out(
     }
     for step in &plan.scripts {
         if let ScriptStep::Drop { id, name } = step {
-            client.delete(&format!("scripts/{id}")).await.map_err(|error| at("script", name, error))?;
+            client.delete(&format!("scripts/{id}")).await.map_err(|error| error.about("script", name))?;
             done(format!("deleted script {name}"))?;
         }
     }
     for step in &plan.peers {
         if let PeerStep::Drop(name) = step {
-            client.drop_peer(name).await.map_err(|error| at("peer", name, error))?;
+            client.drop_peer(name).await.map_err(|error| error.about("peer", name))?;
             done(format!("dropped peer {name}"))?;
         }
     }
@@ -82,7 +82,7 @@ pub(super) async fn carry_out(
 
 async fn store(client: &Client, peer: &Peer, creation: PeerCreation) -> Result<(), Error> {
     let stored = client.create_peer(peer, creation).await;
-    stored.map(|_| ()).map_err(|error| at("peer", &peer.name, error))
+    stored.map(|_| ()).map_err(|error| error.about("peer", &peer.name))
 }
 
 async fn drop_mirror(client: &Client, name: &str) -> Result<(), Error> {
@@ -90,14 +90,4 @@ async fn drop_mirror(client: &Client, name: &str) -> Result<(), Error> {
     client.request_state(name, MirrorState::Terminated, &json!({})).await?;
     client.wait_for(name, "drop", Within::Deadline, is_dropped).await?;
     Ok(())
-}
-
-/// The error of a step, which names it.
-fn at(kind: &str, name: &str, error: Error) -> Error {
-    let add = |message: String| format!("{kind} {name}: {message}");
-    match error {
-        Error::Refused { message, code, details } => Error::Refused { message: add(message), code, details },
-        Error::Failed(message) => Error::Failed(add(message)),
-        other => other,
-    }
 }

@@ -24,7 +24,8 @@ pub(super) async fn plan(client: &Client, setup: Setup, prune: bool) -> Result<P
 }
 
 async fn peer_step(client: &Client, peer: Peer) -> Result<PeerStep, Error> {
-    let comparison = client.compare_peer(&peer).await?;
+    let compared = client.compare_peer(&peer).await;
+    let comparison = compared.map_err(|error| error.about("peer", &peer.name))?;
     if !comparison.exists {
         return Ok(PeerStep::Create(peer));
     }

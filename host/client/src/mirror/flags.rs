@@ -175,6 +175,13 @@ impl SpecFlags {
 }
 
 impl EditFlags {
+    /// Refuses an edit of nothing.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let is_empty = self.add_table.is_empty() && self.remove_table.is_empty() && !self.numbers.is_given();
+        let nothing = "the edit changes nothing; `tarn mirror edit --help` says what it can";
+        if is_empty { Err(Error::Usage(nothing.into())) } else { Ok(()) }
+    }
+
     /// The edit of a mirror that is `stored` like this.
     pub(super) fn edit(self, stored: &MirrorSpec) -> Result<MirrorEdit, Error> {
         let removed = self.remove_table.into_iter().map(|source| {
@@ -182,7 +189,7 @@ impl EditFlags {
             // The server says of an unknown one that it is not in the mirror.
             known.cloned().unwrap_or(TableMapping { source, ..TableMapping::default() })
         });
-        let edit = MirrorEdit {
+        Ok(MirrorEdit {
             removed_tables: removed.collect(),
             additional_tables: mappings(self.add_table, self.exclude)?,
             batch_size: self.numbers.batch_size,
@@ -191,13 +198,7 @@ impl EditFlags {
             snapshot_max_parallel_workers: self.numbers.workers,
             snapshot_num_tables_in_parallel: self.numbers.tables_in_parallel,
             skip_initial_snapshot_for_table_additions: self.no_snapshot,
-        };
-        if edit == MirrorEdit::default() {
-            return Err(Error::Usage(
-                "the edit changes nothing; `tarn mirror edit --help` says what it can".into(),
-            ));
-        }
-        Ok(edit)
+        })
     }
 }
 

@@ -45,10 +45,8 @@ fn every_kind_of_failure_has_its_exit_code_and_a_remedy() {
         ("apply -f gone.yaml", "cannot read gone.yaml"),
     ] {
         let ended = shell.tarn(line);
-        // An edit is compared with the mirror first.
-        let codes = if line == "mirror edit x" { [1, 2] } else { [2, 2] };
-        assert!(codes.contains(&ended.code), "{line}: {} {}", ended.code, ended.err);
-        assert!(ended.err.contains(part) || ended.code == 1, "{part} in {}", ended.err);
+        assert_eq!(ended.code, 2, "{line}: {}", ended.err);
+        assert!(ended.err.contains(part), "{part} in {}", ended.err);
         assert!(!ended.err.contains("planted-in-the-clear"), "{}", ended.err);
     }
 
