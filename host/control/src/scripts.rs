@@ -112,14 +112,12 @@ impl Control {
     /// # Errors
     /// [`ControlError::PermissionDenied`] naming the setting.
     pub fn allow_scripts(&self) -> Result<(), ControlError> {
-        let settings = self.settings();
-        if settings.scripts_enabled {
-            return Ok(());
+        let allowance = self.settings().allowance;
+        if allowance.scripts() {
+            Ok(())
+        } else {
+            Err(ControlError::PermissionDenied(allowance.scripts_denied()))
         }
-        Err(ControlError::PermissionDenied(format!(
-            "scripts are disabled in the {} edition; set scripts_enabled (TARN_SCRIPTS_ENABLED) to use them",
-            settings.edition.name()
-        )))
     }
 }
 

@@ -13,7 +13,9 @@ use tarn_control::{
     CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
     Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
-use tarn_model::{Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret};
+use tarn_model::{
+    Allowance, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret,
+};
 use tower::ServiceExt as _;
 
 /// The password of every fixture.
@@ -143,7 +145,7 @@ impl Fixture {
 
     pub async fn in_edition(edition: Edition) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = CatalogOptions { data_dir: folder.path().into(), url: None, key: None };
+        let options = CatalogOptions { data_dir: folder.path().into(), ..CatalogOptions::default() };
         let catalog = Catalog::open(&options).await.expect("a fresh catalog");
         let stores = Arc::new(Stores::default());
         let parts = ControlParts {
@@ -159,11 +161,7 @@ impl Fixture {
             }],
             progress: Progress::default(),
         };
-        let settings = ControlSettings {
-            edition,
-            scripts_enabled: edition.scripts_by_default(),
-            version: "1.2.3".into(),
-        };
+        let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "1.2.3".into() };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
         let router = router(control.clone(), &credentials);

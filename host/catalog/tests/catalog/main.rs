@@ -8,4 +8,5 @@ mod ledger;
 mod logs;
 mod mirrors;
 mod peers;
+mod rotation;
 mod scripts;
