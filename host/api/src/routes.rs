@@ -43,6 +43,7 @@ fn peer_routes() -> Router<Control> {
     Router::new()
         .route("/peers/create", post(peers::create))
         .route("/peers/validate", post(peers::validate))
+        .route("/peers/compare", post(peers::compare))
         .route("/peers/drop", post(peers::remove))
         .route("/peers/list", get(peers::list))
         .route("/peers/info/{peer_name}", get(peers::info))

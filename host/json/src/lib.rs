@@ -12,5 +12,6 @@ mod input;
 mod number;
 mod output;
 
+pub use case::snake;
 pub use input::{InputError, from_value, from_value_strictly};
 pub use output::to_value;

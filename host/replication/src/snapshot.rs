@@ -19,6 +19,10 @@
 //!
 //! A partition counts as finished once its rows are durable at the destination, and not before.
 //!
+//! Where the load runs beside its stream, versions do not help against a change that empties the whole table:
+//! rows that a worker read before it, and writes after it, have nothing that beats them. So the source of such
+//! a stream holds the change back (the contract's setting `loading`) until all of the load is written.
+//!
 //! # A worker
 //!
 //! ```text

@@ -2,6 +2,8 @@
 
 mod equal_keys;
 mod evolving;
+mod filling;
+mod joining;
 mod model;
 mod rows;
 mod scene;

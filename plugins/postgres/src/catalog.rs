@@ -7,8 +7,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::literal;
 
 use crate::config::CATALOG_TABLES_MAX;
-use crate::peer::{Peer, flag, number, text};
-use crate::side::Side;
+use crate::peer::{Reads, flag, number, text};
 use crate::table_name::TableName;
 
 /// A table.
@@ -18,6 +17,9 @@ pub(crate) struct CatalogTable {
     pub(crate) name: TableName,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
+    /// The number of the file with its rows, or for a partitioned table one made of those of its partitions:
+    /// another one where the rows were written anew.
+    pub(crate) file: u32,
     pub(crate) columns: Vec<CatalogColumn>,
 }
 
@@ -53,8 +55,23 @@ pub(crate) struct CatalogColumn {
     pub(crate) type_modifier: i32,
     pub(crate) not_null: bool,
     pub(crate) generated: bool,
+    /// The transaction that changed its definition last, the lower 32 bits of its number.
+    pub(crate) defined_by: u32,
+    /// What rows hold in it that were there before it was added.
+    pub(crate) earlier: Earlier,
     /// Its place in the index that identifies rows, from 1; 0 when it is not in it.
     pub(crate) key: u16,
+}
+
+/// What rows hold in a column that was added after them, as far as the catalog knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// It has no default.
+    Null,
+    /// The server's text of the value that it shows in all of them.
+    Value(String),
+    /// It has a default: each row has what was written into it, or NULL where the default came later.
+    Unknown,
 }
 
 impl CatalogTable {
@@ -64,8 +81,8 @@ impl CatalogTable {
 }
 
 /// The tables of these names that exist.
-pub(crate) fn tables_named<'a, P: Peer>(
-    side: &mut Side<P>,
+pub(crate) fn tables_named<'a>(
+    side: &mut impl Reads,
     names: impl IntoIterator<Item = &'a TableName>,
 ) -> Result<HashMap<TableName, CatalogTable>, Failure> {
     let names: Vec<&TableName> = names.into_iter().collect();
@@ -83,12 +100,12 @@ pub(crate) fn tables_named<'a, P: Peer>(
 }
 
 /// The table of this number, if it exists.
-pub(crate) fn table_numbered<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Option<CatalogTable>, Failure> {
+pub(crate) fn table_numbered(side: &mut impl Reads, oid: u32) -> Result<Option<CatalogTable>, Failure> {
     Ok(read(side, &format!("c.oid = {}::oid", literal(&oid.to_string())))?.pop())
 }
 
 /// A partition and the tables it is a part of, the nearest first.
-pub(crate) fn ancestors<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Vec<TableName>, Failure> {
+pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<TableName>, Failure> {
     let rows = side.read(&format!(
         "SELECT n.nspname, c.relname
          FROM pg_catalog.pg_partition_ancestors({}::oid::regclass) WITH ORDINALITY AS a (relid, level)
@@ -99,13 +116,27 @@ pub(crate) fn ancestors<P: Peer>(side: &mut Side<P>, oid: u32) -> Result<Vec<Tab
     rows.iter().map(|row| Ok(TableName::new(text(row, 0)?, text(row, 1)?))).collect()
 }
 
-fn read<P: Peer>(side: &mut Side<P>, condition: &str) -> Result<Vec<CatalogTable>, Failure> {
+fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Failure> {
     // The key is the index that identifies rows in the log: the one chosen for it, else the primary key.
     let rows = side.read(&format!(
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident,
                 a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
                 coalesce((SELECT k.place FROM unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
-                          WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0)
+                          WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0),
+                a.xmin,
+                CASE c.relkind WHEN 'p' THEN
+                  (SELECT coalesce(sum(pg_catalog.pg_relation_filenode(t.relid)::bigint), 0) % 4294967296
+                   FROM pg_catalog.pg_partition_tree(c.oid) AS t WHERE t.isleaf)
+                ELSE coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0) END,
+                CASE WHEN a.atthasmissing THEN pg_catalog.array_to_string(a.attmissingval, '')
+                WHEN c.relkind = 'p' AND a.atthasdef THEN
+                  (SELECT CASE WHEN count(DISTINCT m.value) = 1 THEN min(m.value) END
+                   FROM (SELECT pg_catalog.array_to_string(l.attmissingval, '') AS value
+                         FROM pg_catalog.pg_partition_tree(c.oid) AS t
+                         JOIN pg_catalog.pg_attribute AS l ON l.attrelid = t.relid AND l.attname = a.attname
+                         WHERE t.isleaf AND l.atthasmissing) AS m)
+                END,
+                a.atthasdef OR a.attidentity <> ''
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -144,6 +175,7 @@ fn table(row: &Row, oid: u32) -> Result<CatalogTable, Failure> {
         name: TableName::new(text(row, 1)?, text(row, 2)?),
         kind,
         identity,
+        file: number(row, 14)?,
         columns: Vec::new(),
     })
 }
@@ -156,6 +188,12 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
         type_modifier: number(row, 9)?,
         not_null: flag(row, 10),
         generated: flag(row, 11),
+        defined_by: number(row, 13)?,
+        earlier: match row.get(15).cloned().flatten() {
+            Some(value) => Earlier::Value(value),
+            None if flag(row, 16) => Earlier::Unknown,
+            None => Earlier::Null,
+        },
         key: number(row, 12)?,
     })
 }

@@ -39,6 +39,12 @@ pub trait Session {
     fn stream_confirm(&mut self, written: u64, flushed: u64, applied: u64) -> Result<(), Error>;
 }
 
+/// What answers statements that only read: a session as of now, or as of a point that it holds.
+pub(crate) trait Reads {
+    /// Reads.
+    fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error>;
+}
+
 /// The server that the host has bound this plugin to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostPeer;

@@ -7,19 +7,24 @@
 //! transaction again from its first row, in the same order, and exactly that many rows are passed over.
 //! Rows are counted as the server sends them, mapped or not, so the count holds when the settings change.
 //!
-//! The system identifier tells the cluster: the same numbers mean nothing in another one.
+//! The system identifier tells the cluster: the same numbers mean nothing in another one. Marks tell what the
+//! tables were like, for what became of them since.
 
 use tarn_sdk::Failure;
 
 use crate::lsn::Lsn;
+use crate::mark::Marks;
 
-/// The form of version 1: a byte 1, then the system identifier, the end, the begun transaction's commit
-/// and the rows of it, eight bytes each, little-endian. No transaction is begun where its commit is 0.
-const VERSION: u8 = 1;
-const BYTES: usize = 1 + 4 * 8;
+/// The form of version 2: a byte 2, then the system identifier, the end, the begun transaction's commit
+/// and the rows of it, eight bytes each, little-endian, then the [marks](Marks::write). No transaction is begun
+/// where its commit is 0.
+const VERSION: u8 = 2;
+
+/// The form of version 1: the same without marks.
+const VERSION_WITHOUT_MARKS: u8 = 1;
 
 /// A place in the stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The cluster.
     pub(crate) system: u64,
@@ -27,6 +32,8 @@ pub(crate) struct Position {
     pub(crate) end: Lsn,
     /// The transaction that was begun.
     pub(crate) partial: Option<Partial>,
+    /// What the tables were like.
+    pub(crate) marks: Marks,
 }
 
 /// A transaction of which a part was delivered.
@@ -41,7 +48,7 @@ pub(crate) struct Partial {
 impl Position {
     /// A place between two transactions.
     pub(crate) fn between(system: u64, end: Lsn) -> Self {
-        Self { system, end, partial: None }
+        Self { system, end, partial: None, marks: Marks::default() }
     }
 
     /// Everything delivered is before this number.
@@ -49,45 +56,54 @@ impl Position {
         self.partial.map_or(self.end, |partial| partial.commit.max(self.end))
     }
 
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Partial { commit, rows } = self.partial.unwrap_or(Partial { commit: Lsn(0), rows: 0 });
-        let mut bytes = Vec::with_capacity(BYTES);
-        bytes.push(VERSION);
+        let mut bytes = vec![VERSION];
         for number in [self.system, self.end.0, commit.0, rows] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
+        self.marks.write(&mut bytes);
         bytes
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Failure> {
-        let unknown = || {
+        Self::read(bytes).ok_or_else(|| {
             Failure::permanent(
                 "position_unreadable",
                 "the stored position was not made by this version of the plugin",
             )
             .with_hint("resync the mirror, or run the version that made it")
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (version, rest) = bytes.split_first()?;
+        let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
+        let marks = match *version {
+            VERSION => Marks::read(rest)?,
+            VERSION_WITHOUT_MARKS if rest.is_empty() => Marks::default(),
+            _ => return None,
         };
-        let (VERSION, rest) =
-            bytes.split_first().map(|(version, rest)| (*version, rest)).ok_or_else(unknown)?
-        else {
-            return Err(unknown());
-        };
-        let (numbers, []) = rest.as_chunks::<8>() else { return Err(unknown()) };
-        let [system, end, commit, rows] = *numbers else { return Err(unknown()) };
+        let (numbers, []) = numbers.as_chunks::<8>() else { return None };
+        let [system, end, commit, rows] = *numbers else { return None };
         let [system, end, commit, rows] = [system, end, commit, rows].map(u64::from_le_bytes);
         let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows });
-        Ok(Self { system, end: Lsn(end), partial })
+        Some(Self { system, end: Lsn(end), partial, marks })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table_name::TableName;
 
     #[test]
     fn a_position_reads_as_it_was_written() {
         let between = Position::between(7, Lsn(0x16_B374_D848));
-        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between };
+        let partial = Some(Partial { commit: Lsn(99), rows: 3 });
+        let mut marks = Marks::new(9);
+        marks.add(&TableName::new("public", "t"), 7, 8, [1, 3].into_iter().collect());
+        let within = Position { partial, marks, ..between.clone() };
         for position in [between, within] {
             assert_eq!(Position::from_bytes(&position.to_bytes()).expect("a position"), position);
         }
@@ -110,8 +126,33 @@ mod tests {
     }
 
     #[test]
+    fn version_2_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![2],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![0; 16],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            // The digest of public.t, its number, its file, and the columns 1 and 9.
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![5, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            vec![2, 0, 1, 1],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        assert_eq!((position.end.to_string().as_str(), position.partial), ("1/0", None));
+        assert_eq!(position.marks.horizon, 9);
+        let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
+        assert_eq!((mark.oid, mark.file), (5, 6));
+        assert_eq!(mark.delivered, [1, 9].into_iter().collect());
+        assert_eq!(position.to_bytes(), bytes);
+    }
+
+    #[test]
     fn other_bytes_are_no_position() {
-        for bytes in [&[][..], &[1], &[2; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]] {
+        const BYTES: usize = 1 + 4 * 8;
+        for bytes in [&[][..], &[1], &[2; BYTES], &[3; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]] {
             assert_eq!(Position::from_bytes(bytes).expect_err("no position").code, "position_unreadable");
         }
     }
@@ -119,7 +160,7 @@ mod tests {
     #[test]
     fn the_sequence_only_grows() {
         let between = Position::between(7, Lsn(50));
-        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between };
+        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between.clone() };
         assert!(within.sequence() > between.sequence());
         assert!(Position::between(7, Lsn(120)).sequence() > within.sequence());
     }

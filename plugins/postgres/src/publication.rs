@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
-use crate::catalog::tables_named;
-use crate::peer::{Peer, flag, text};
+use crate::attributes::Attributes;
+use crate::catalog::CatalogTable;
+use crate::peer::{Peer, Reads, flag, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
@@ -17,6 +18,8 @@ use crate::table_name::TableName;
 pub(crate) struct PublishedTable {
     /// The columns it publishes, where it says.
     pub(crate) columns: Option<Vec<String>>,
+    /// The numbers of the columns that it was told to publish; nothing where it was told of none.
+    pub(crate) list: Option<Attributes>,
     /// The condition rows must meet, as SQL of the server's own.
     pub(crate) row_filter: Option<String>,
 }
@@ -44,22 +47,38 @@ pub(crate) fn kinds<P: Peer>(side: &mut Side<P>, name: &str) -> Result<Option<Pu
 
 /// The tables of a publication. A partitioned table that is published by its partitions is not among
 /// them; its partitions are.
-pub(crate) fn tables<P: Peer>(
-    side: &mut Side<P>,
+pub(crate) fn tables(
+    side: &mut impl Reads,
     server: &Server,
     name: &str,
 ) -> Result<HashMap<TableName, PublishedTable>, Failure> {
     // Column lists and row filters exist since 15.
-    let details = if server.major() >= 15 { "to_json(attnames), rowfilter" } else { "NULL, NULL" };
+    let (details, list) = if server.major() >= 15 {
+        ("to_json(p.attnames), p.rowfilter", "to_json(r.prattrs::int2[])")
+    } else {
+        ("NULL, NULL", "NULL")
+    };
     let rows = side.read(&format!(
-        "SELECT schemaname, tablename, {details} FROM pg_catalog.pg_publication_tables WHERE pubname = {}",
+        "SELECT p.schemaname, p.tablename, {details}, {list}
+         FROM pg_catalog.pg_publication_tables AS p
+         JOIN pg_catalog.pg_publication AS b ON b.pubname = p.pubname
+         LEFT JOIN (pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid)
+           ON n.nspname = p.schemaname AND c.relname = p.tablename
+         LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = b.oid AND r.prrelid = c.oid
+         WHERE p.pubname = {}",
         literal(name)
     ))?;
     let mut tables = HashMap::with_capacity(rows.len());
     for row in &rows {
-        let columns = row.get(2).and_then(Option::as_deref).and_then(|json| serde_json::from_str(json).ok());
+        let json = |column: usize| row.get(column).and_then(Option::as_deref);
+        let columns = json(2).and_then(|json| serde_json::from_str(json).ok());
         let row_filter = row.get(3).cloned().flatten();
-        tables.insert(TableName::new(text(row, 0)?, text(row, 1)?), PublishedTable { columns, row_filter });
+        let list: Option<Vec<i32>> = json(4).and_then(|json| serde_json::from_str(json).ok());
+        let list = list.map(|numbers| numbers.into_iter().collect());
+        tables.insert(
+            TableName::new(text(row, 0)?, text(row, 1)?),
+            PublishedTable { columns, list, row_filter },
+        );
     }
     Ok(tables)
 }
@@ -123,11 +142,12 @@ pub(crate) fn alter<P: Peer>(
 
 /// Looks that the publication is there and holds the mapped tables: without it, or without one of them,
 /// changes would be missing in silence, for newer servers pass over a publication that they do not find.
+/// Returns what it says of its tables.
 pub(crate) fn check<P: Peer>(
     side: &mut Side<P>,
     server: &Server,
     settings: &Settings,
-) -> Result<(), Failure> {
+) -> Result<HashMap<TableName, PublishedTable>, Failure> {
     let name = settings.publication.name();
     let kinds = kinds(side, name)?.ok_or_else(|| missing(name))?;
     let present = tables(side, server, name)?;
@@ -135,7 +155,8 @@ pub(crate) fn check<P: Peer>(
         require_everything(name, &kinds, &present)?;
     }
     let names = settings.tables.iter().map(|table| &table.name);
-    require_tables(side, name, names.filter(|name| !present.contains_key(*name)), &present)
+    require_tables(side, name, names.filter(|name| !present.contains_key(*name)), &present)?;
+    Ok(present)
 }
 
 /// The mirror's own publication has every kind of change and every row: somebody else narrowed it
@@ -162,22 +183,47 @@ fn require_everything(
     }
 }
 
-/// Looks that each mapped table is still the one it was when the stream began. One that was dropped and
-/// made again is another table: the destination still has the rows of the first.
-pub(crate) fn require_same_tables<P: Peer>(
-    side: &mut Side<P>,
-    known: &HashMap<TableName, u32>,
+/// Looks that a table's columns are published: all of them by the mirror's own publication, by somebody else's
+/// those that the stream had.
+pub(crate) fn require_columns(
+    publication: &Publication,
+    table: &CatalogTable,
+    published: &PublishedTable,
+    delivered: &Attributes,
 ) -> Result<(), Failure> {
-    let now = tables_named(side, known.keys())?;
-    let changed = known.iter().find(|(name, oid)| now.get(*name).is_none_or(|table| table.oid != **oid));
-    match changed {
-        None => Ok(()),
-        Some((name, _)) => {
-            Err(Failure::permanent("table_replaced", "the table was dropped, renamed, or made again")
-                .with_hint("resync the mirror, or edit the table out of it")
-                .with_table(name.to_string()))
-        }
+    let Some(list) = &published.list else { return Ok(()) };
+    let is_managed = publication.is_managed();
+    let left_out = table.columns.iter().filter(|column| {
+        let wanted = if is_managed { !column.generated } else { delivered.contains(column.attribute) };
+        wanted && !list.contains(column.attribute)
+    });
+    let left_out: Vec<&str> = left_out.map(|column| column.name.as_str()).collect();
+    if left_out.is_empty() && !is_managed {
+        return Ok(());
     }
+    Err(narrowed(publication.name(), &table.name, &left_out))
+}
+
+/// The publication was told to leave columns out that the table still has. Rows without them must not be
+/// taken for rows without values.
+pub(crate) fn narrowed(publication: &str, table: &TableName, columns: &[&str]) -> Failure {
+    let message = match columns {
+        [] => format!(
+            "publication {publication:?} got a column list for the table: added columns would be left out"
+        ),
+        columns => format!(
+            "publication {publication:?} leaves out columns that the table still has: {}",
+            columns.join(", ")
+        ),
+    };
+    let (publication, sql) = (ident(publication), table.sql());
+    Failure::permanent("publication_narrowed", message)
+        .with_hint(format!(
+            "in one transaction, ALTER PUBLICATION {publication} DROP TABLE {sql} and ALTER PUBLICATION {publication} \
+             ADD TABLE {sql} with all columns; then resume the mirror, and if it stops again, resync it: rows were \
+             changed meanwhile, and their values are not in the stream"
+        ))
+        .with_table(table.to_string())
 }
 
 fn require_tables<'a, P: Peer>(

@@ -3,7 +3,7 @@
 use tarn_sdk::Failure;
 use tarn_sdk::postgres::{Error, Row};
 
-use crate::peer::{Peer, Session};
+use crate::peer::{Peer, Reads, Session};
 use crate::snapshot::held::Held;
 
 /// When rows are read that a change left values out of.
@@ -37,6 +37,11 @@ impl<P: Peer> Side<P> {
     /// Reads the values that changes left out at a held point from now on.
     pub(crate) fn hold_moment(&mut self, held: Held<P::Session>) {
         self.moment = Moment::Held(held);
+    }
+
+    /// Whether tables that are said to load do so now, rather than having been loaded at a held point.
+    pub(crate) fn is_beside_load(&self) -> bool {
+        matches!(self.moment, Moment::Now)
     }
 
     /// Whether values that a change of this commit left out are to be read. The first commit after the
@@ -93,6 +98,12 @@ impl<P: Peer> Side<P> {
     pub(crate) fn pause(&mut self, milliseconds: u32) -> Result<(), Failure> {
         self.read(&format!("SELECT pg_sleep({}.{:03})", milliseconds / 1000, milliseconds % 1000))?;
         Ok(())
+    }
+}
+
+impl<P: Peer> Reads for Side<P> {
+    fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        Self::read(self, sql)
     }
 }
 

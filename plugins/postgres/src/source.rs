@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use tarn_batch::Table;
-use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::{Changes, Description, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
 
 use crate::added;
+use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
-use crate::mapped::{Mapped, wanted_types};
-use crate::peer::{HostPeer, Peer, Session};
+use crate::fill;
+use crate::mapped::{self, Mapped, wanted_types};
+use crate::mark::Marks;
+use crate::peer::{HostPeer, Peer, Reads, Session};
 use crate::position::Position;
 use crate::publication::{self, PublishedTable};
 use crate::server::{Server, current_lsn, system_identifier};
@@ -19,7 +22,8 @@ use crate::snapshot::held::Held;
 use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
-use crate::stream::{Relations, Stream, Surroundings};
+use crate::stream::{Relations, Stream};
+use crate::surroundings::{self, Surroundings};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -83,7 +87,7 @@ fn missing(mapping: &MappedTable) -> Failure {
         .with_table(mapping.name.to_string())
 }
 
-/// Says once which columns the stream does not have.
+/// Says which columns the stream does not have.
 fn log_generated(table: &CatalogTable, mapped: &Mapped) {
     let absent = |name: &str| !mapped.table.columns.iter().any(|column| column.name == name);
     let left_out: Vec<&str> = table
@@ -93,8 +97,10 @@ fn log_generated(table: &CatalogTable, mapped: &Mapped) {
         .map(|column| column.name.as_str())
         .collect();
     if !left_out.is_empty() {
-        log::info(&format!(
-            "generated columns of {} are not replicated, because the server does not publish them: {}",
+        log::warn(&format!(
+            "generated columns of {} are left out, because the publication does not publish them: {}. The \
+             destination can compute them, or, from PostgreSQL 18 on, a publication of yours publish them \
+             (publish_generated_columns = stored)",
             table.name,
             left_out.join(", ")
         ));
@@ -123,7 +129,7 @@ impl<P: Peer> PostgresSource<P> {
     ///
     /// # Errors
     /// `table_missing`.
-    pub fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    pub fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         let published = self.published()?;
         let names = self.settings.tables.iter().map(|table| &table.name);
         let found = catalog::tables_named(&mut self.side, names)?;
@@ -134,15 +140,16 @@ impl<P: Peer> PostgresSource<P> {
             wanted.extend(wanted_types(table, mapping, published.get(&mapping.name)));
         }
         types.look_up(&mut self.side, wanted)?;
-        let mut tables = Vec::with_capacity(self.settings.tables.len());
+        let mut described = Vec::with_capacity(self.settings.tables.len());
         for mapping in &self.settings.tables {
             let table = &found[&mapping.name];
             let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
             log_generated(table, &mapped);
-            tables.push(mapped.table);
+            let fills = fill::fills(&mapped.table, &mapped.decoders, table, &Attributes::default());
+            described.push(Description { table: mapped.table, fills });
         }
-        self.schema.clone_from(&tables);
-        Ok(tables)
+        self.schema = described.iter().map(|description| description.table.clone()).collect();
+        Ok(described)
     }
 
     /// Makes publication and slot anew and returns where the slot begins.
@@ -162,8 +169,29 @@ impl<P: Peer> PostgresSource<P> {
         ));
         let created = slot::create(&mut replication, &server, &self.settings.slot)?;
         // The snapshot lives until `replication` is used or dropped: by then another session holds it.
-        self.held = Some(Held::new(self.side.peer().open()?, Some(&created.snapshot))?);
-        Ok(Position::between(system, created.consistent_point).to_bytes())
+        let mut held = Held::new(self.side.peer().open()?, Some(&created.snapshot))?;
+        let marks = self.marks_at(&mut held)?;
+        self.held = Some(held);
+        Ok(Position { marks, ..Position::between(system, created.consistent_point) }.to_bytes())
+    }
+
+    /// The mapped tables as they are at a point.
+    fn marks_at(&mut self, point: &mut impl Reads) -> Result<Marks, Failure> {
+        let server = self.server()?;
+        let published = match &self.settings.publication {
+            Publication::Managed(_) => HashMap::new(),
+            Publication::Given(name) => publication::tables(point, &server, name)?,
+        };
+        let mut marks = Marks::new(surroundings::horizon(point)?);
+        let names = self.settings.tables.iter().map(|table| &table.name);
+        let tables = catalog::tables_named(point, names)?;
+        for mapping in &self.settings.tables {
+            if let Some(table) = tables.get(&mapping.name) {
+                let delivered = mapped::attributes(table, mapping, published.get(&mapping.name));
+                marks.add(&mapping.name, table.oid, table.file, delivered);
+            }
+        }
+        Ok(marks)
     }
 
     /// Holds a point to read the snapshot at.
@@ -185,8 +213,13 @@ impl<P: Peer> PostgresSource<P> {
     pub fn plan_snapshot(&mut self, table: &str, rows: u64, parallel: u32) -> Result<Vec<String>, Failure> {
         let server = self.server()?;
         let mapping = self.settings.table_named(table)?;
+        // Rows are read with the columns of now. One that is added later comes by the stream, which tells the
+        // destination of it in its place, with what rows from before it hold; later rows it brings itself.
+        let described = catalog::tables_named(&mut self.side, [&mapping.name])?;
+        let columns = described.get(&mapping.name).map_or(&[][..], |table| &table.columns);
+        let columns: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
         let partitions = plan::plan(&mut self.side, &server, mapping, table, rows, parallel)?;
-        Ok(partitions.iter().map(Partition::to_text).collect())
+        Ok(partitions.into_iter().map(|partition| partition.of_columns(&columns).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -213,9 +246,12 @@ impl<P: Peer> PostgresSource<P> {
         let published = self.published()?;
         let mapping = self.settings.table_named(&partition.table)?;
         let published = published.get(&mapping.name);
-        let table = catalog::tables_named(&mut self.side, [&mapping.name])?
+        let mut table = catalog::tables_named(&mut self.side, [&mapping.name])?
             .remove(&mapping.name)
             .ok_or_else(|| missing(mapping))?;
+        if let Some(columns) = &partition.columns {
+            table.columns.retain(|column| columns.contains(&column.attribute));
+        }
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
         let mapped = Mapped::from_catalog(&table, mapping, published, &types);
@@ -238,8 +274,8 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position; `slot_in_use`;
-    /// `publication_missing` and `publication_lacks_table`.
+    /// Class position-lost where the slot cannot serve the position; `slot_in_use`; `table_replaced` and
+    /// `table_renamed`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
@@ -253,10 +289,12 @@ impl<P: Peer> PostgresSource<P> {
             .with_hint("point the peer at the old server, or resync the mirror"));
         }
         let server = self.server()?;
-        publication::check(&mut self.side, &server, &self.settings)?;
-        let names = self.settings.tables.iter().map(|table| &table.name);
-        let tables = catalog::tables_named(&mut self.side, names)?;
-        let mut relations = Relations::default();
+        let mut marks = position.marks.clone();
+        // A table that loads now may be another one than it was when it was last mapped.
+        let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
+        marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
+        let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
+        let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
         // The point of the slot itself needs nothing: the stream starts right at it.
@@ -264,8 +302,7 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
-        let known = tables.into_iter().map(|(name, table)| (name, table.oid)).collect();
-        self.stream = Some(Stream::new(replication, position, relations, Surroundings { server, known }));
+        self.stream = Some(Stream::new(replication, &position, relations, Surroundings::new(server)));
         Ok(())
     }
 
@@ -333,7 +370,7 @@ impl Source for PostgresSource<HostPeer> {
         Self::validate(self)
     }
 
-    fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         Self::schema(self)
     }
 

@@ -5,26 +5,24 @@
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
+mod described;
+mod joined;
 mod loading;
 mod relations;
 mod rows;
 
-use std::collections::HashMap;
+use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
-use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
-use tarn_sdk::{Changes, Failure, Limits, clock};
-
-use crate::config::{PUBLICATION_CHECK_US, READ_BYTES_MAX};
+use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
 use crate::position::{Partial, Position};
-use crate::publication;
-use crate::server::Server;
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
-use crate::table_name::TableName;
+use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
 use loading::Found;
 use relations::Learned;
@@ -39,9 +37,9 @@ pub(crate) struct Stream<S> {
     taken: usize,
     decoding: Decoding,
     confirmed: Lsn,
-    /// When the publication was last seen, by the growing clock.
     surroundings: Surroundings,
-    surroundings_seen_us: u64,
+    /// The transaction whose TRUNCATE was last told to wait.
+    told_to_wait: Option<Lsn>,
 }
 
 /// What is known of the stream up to here.
@@ -88,21 +86,13 @@ impl Change<'_> {
     }
 }
 
-/// What must stay as it is for the stream to hold everything.
-#[derive(Debug)]
-pub(crate) struct Surroundings {
-    pub(crate) server: Server,
-    /// The numbers of the mapped tables when the stream was opened.
-    pub(crate) known: HashMap<TableName, u32>,
-}
-
 /// What one read makes.
 #[derive(Debug)]
 struct Outgoing {
     /// Tells this batch from others: tables are added to each anew.
     generation: u64,
     writer: BatchWriter,
-    schema: Vec<Table>,
+    schema: Vec<Description>,
     limits: Limits,
 }
 
@@ -121,17 +111,30 @@ enum Step {
     Taken,
     /// It belongs into the next batch.
     Left,
+    /// It is a TRUNCATE of a table that still loads.
+    Waits,
+}
+
+/// What is left of what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inbox {
+    /// Nothing.
+    Empty,
+    /// What belongs into the next batch.
+    NextBatch,
+    /// What must not be taken yet.
+    Waiting,
 }
 
 impl<S: Session> Stream<S> {
     /// A stream that was started at a position.
     pub(crate) fn new(
         session: S,
-        position: Position,
+        position: &Position,
         relations: Relations,
         surroundings: Surroundings,
     ) -> Self {
-        let Position { system, end, partial } = position;
+        let Position { system, end, partial, .. } = *position;
         let decoding =
             Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
         Self {
@@ -141,7 +144,7 @@ impl<S: Session> Stream<S> {
             decoding,
             confirmed: Lsn(0),
             surroundings,
-            surroundings_seen_us: clock::monotonic(),
+            told_to_wait: None,
         }
     }
 
@@ -152,20 +155,20 @@ impl<S: Session> Stream<S> {
         settings: &Settings,
         limits: Limits,
     ) -> Result<Changes, Failure> {
-        let now = clock::monotonic();
-        if now.saturating_sub(self.surroundings_seen_us) > PUBLICATION_CHECK_US {
-            publication::check(side, &self.surroundings.server, settings)?;
-            publication::require_same_tables(side, &self.surroundings.known)?;
-            self.surroundings_seen_us = now;
-        }
-        let until = now.saturating_add(u64::from(limits.wait_ms) * 1000);
+        self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())?;
+        let until = clock::monotonic().saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
         loop {
-            self.take(side, settings, &mut out)?;
+            let inbox = self.take(side, settings, &mut out)?;
             if out.writer.rows() > 0 {
                 break;
             }
-            debug_assert_eq!(self.taken, self.inbox.len(), "only a full batch leaves messages behind");
+            if inbox == Inbox::Waiting {
+                self.tell_to_wait();
+                side.pause(limits.wait_ms.min(PAUSE_MS))?;
+                break;
+            }
+            debug_assert_eq!(inbox, Inbox::Empty, "only a full batch leaves messages behind");
             let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
             let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
             let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
@@ -222,20 +225,33 @@ impl<S: Session> Stream<S> {
         side: &mut Side<P>,
         settings: &Settings,
         out: &mut Outgoing,
-    ) -> Result<(), Failure> {
+    ) -> Result<Inbox, Failure> {
         while !out.is_full() {
-            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { break };
+            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { return Ok(Inbox::Empty) };
             let before = self.decoding.transaction;
             match self.decoding.apply(payload, side, settings, out) {
                 Ok(Step::Taken) => self.taken += 4 + payload.len(),
-                Ok(Step::Left) => break,
+                Ok(Step::Left) => return Ok(Inbox::NextBatch),
+                Ok(Step::Waits) => return Ok(Inbox::Waiting),
                 Err(failure) => {
                     self.decoding.transaction = before;
-                    return if out.writer.rows() > 0 { Ok(()) } else { Err(failure) };
+                    return if out.writer.rows() > 0 { Ok(Inbox::NextBatch) } else { Err(failure) };
                 }
             }
         }
-        Ok(())
+        Ok(Inbox::NextBatch)
+    }
+
+    /// Says once what the stream waits for.
+    fn tell_to_wait(&mut self) {
+        let commit = self.decoding.transaction.map(|transaction| transaction.commit);
+        if self.told_to_wait != commit {
+            self.told_to_wait = commit;
+            log::warn(
+                "a table that still loads was truncated: changes of all tables wait until the load is complete, \
+                 so that no row it read before comes back",
+            );
+        }
     }
 }
 
@@ -249,7 +265,8 @@ impl Decoding {
             Some(transaction) => Some(begun(transaction)).filter(|partial| partial.rows > 0),
             None => self.resume,
         };
-        Position { system: self.system, end: self.end, partial }
+        let marks = self.relations.marks().clone();
+        Position { system: self.system, end: self.end, partial, marks }
     }
 
     fn apply<P: Peer>(
@@ -289,12 +306,15 @@ impl Decoding {
                     if out.writer.rows() > 0 {
                         return Ok(Step::Left);
                     }
-                    out.schema.retain(|table| table.id != changed.table().id);
-                    out.schema.push(changed.table().clone());
+                    out.schema.retain(|described| described.table.id != changed.table().id);
+                    out.schema.push(changed.description());
                     self.relations.keep(changed);
                 }
             }
             Message::Type { oid } => self.types.forget(oid),
+            Message::Truncate { relations } if self.waits_for_load(relations, side)? => {
+                return Ok(Step::Waits);
+            }
             Message::Truncate { relations } => self.truncate(relations, out)?,
             Message::Other => {}
         }
@@ -356,8 +376,21 @@ impl Decoding {
         }
     }
 
+    /// Whether a table that was truncated loads beside this stream. Its workers may hold rows that they read
+    /// before; written after the destination was emptied, these would stay. Once the load has ended they are
+    /// all there, and all go.
+    fn waits_for_load<P: Peer>(&mut self, relations: &[u8], side: &Side<P>) -> Result<bool, Failure> {
+        for oid in oids(relations) {
+            let loads = self.relations.get(oid)?.is_some_and(|replicated| replicated.is_loading());
+            if loads && side.is_beside_load() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn truncate(&mut self, relations: &[u8], out: &mut Outgoing) -> Result<(), Failure> {
-        let relations = relations.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid));
+        let relations = oids(relations);
         // All or nothing: the message is not taken in part.
         for oid in relations.clone() {
             if let Some(replicated) = self.relations.get(oid)? {
@@ -373,6 +406,11 @@ impl Decoding {
         }
         Ok(())
     }
+}
+
+/// The numbers of the relations that a TRUNCATE names.
+fn oids(relations: &[u8]) -> impl Iterator<Item = u32> + Clone + use<'_> {
+    relations.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid))
 }
 
 fn outside_of_transaction() -> Failure {

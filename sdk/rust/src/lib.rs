@@ -43,6 +43,7 @@ pub mod postgres;
 pub mod sql;
 
 mod config;
+mod description;
 mod destination;
 mod export;
 mod failure;
@@ -53,6 +54,7 @@ pub use config::{
     DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, ScriptSettings,
     ScriptTable, SourceConfig, SourceTable,
 };
+pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
 pub use script::{Outcome, Rejection, Script};

@@ -14,8 +14,12 @@ mod columns;
 mod every_type;
 #[path = "postgres_source/lifecycle.rs"]
 mod lifecycle;
+#[path = "postgres_source/narrowed.rs"]
+mod narrowed;
 #[path = "postgres_source/partitioned.rs"]
 mod partitioned;
+#[path = "postgres_source/replaced.rs"]
+mod replaced;
 #[path = "postgres_source/resume.rs"]
 mod resume;
 #[path = "postgres_source/rows.rs"]

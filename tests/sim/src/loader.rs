@@ -97,17 +97,23 @@ impl SnapshotSource for Loader {
             return Err(passing("the snapshot does not exist"));
         };
         let partition = Partition::parse(&read.partition);
+        if !world.database().is_readable(partition.table, &held) {
+            world.count("truncate before a read");
+            return Err(passing("the table was rewritten after the point that the snapshot reads at"));
+        }
         let commit = match world.mutant() {
             Mutant::SnapshotWins => 1_000_000,
             _ => Place::of(&read.start).lsn - 1,
         };
         let rows = held
+            .rows
             .iter()
             .filter(|(key, _)| key.0 == partition.table)
             .filter(|(_, row)| (partition.from..partition.to).contains(&row.place))
             .filter(|(_, row)| row.changed >= partition.since)
             .map(|(key, row)| Row {
                 key: *key,
+                moved_from: None,
                 version: (commit, u64::from(read.generation)),
                 schema: 0,
                 image: Image::Present { value: row.value, big: Big::Value(row.big) },

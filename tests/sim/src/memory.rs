@@ -1,10 +1,12 @@
 //! The models of what the catalog keeps.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tarn_model::Position;
-use tarn_replication::{BatchRecord, Resume, TableProgress};
+use tarn_replication::{BatchRecord, PartitionState, Resume, TableProgress};
 
+use crate::database::Point;
 use crate::source::Place;
 
 /// The stored checkpoint.
@@ -16,6 +18,9 @@ pub struct CheckpointMemory {
     pub sequence: u64,
     /// The batches that ended.
     pub batches: Vec<BatchRecord>,
+    /// The latest point that rows were read at: until the stream has passed it, the destination may lack
+    /// rows that the stream changes.
+    pub load_point: u64,
 }
 
 impl CheckpointMemory {
@@ -45,6 +50,24 @@ pub struct LedgerMemory {
     pub start: Option<Position>,
     /// Whether the load ended.
     pub loaded: bool,
+    /// The points held so far, by generation.
+    pub points: BTreeMap<u32, Arc<Point>>,
     /// How many partitions were read at each generation.
     pub reads: BTreeMap<u32, u32>,
+}
+
+impl LedgerMemory {
+    /// Each table with the latest point that one of its partitions was read at.
+    pub fn latest_points(&self) -> Vec<(String, Arc<Point>)> {
+        let latest = |table: &TableProgress| {
+            let states = table.partitions.iter().flatten().map(|partition| &partition.state);
+            let generation = states.filter_map(|state| match state {
+                PartitionState::Pending => None,
+                PartitionState::Done { generation, .. } => Some(*generation),
+            });
+            let point = self.points.get(&generation.max()?)?;
+            Some((table.table.clone(), Arc::clone(point)))
+        };
+        self.tables.iter().filter_map(latest).collect()
+    }
 }

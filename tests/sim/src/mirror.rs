@@ -15,9 +15,10 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::catalog::Catalog;
 use crate::destination::Sink;
 use crate::loader::{Loader, table_name};
+use crate::mutant::Mutant;
 use crate::random::Random;
 use crate::script::{Script, mask};
-use crate::source::{Place, StreamSource};
+use crate::source::{Completion, Place, StreamSource};
 use crate::watch::Watch;
 use crate::world::{Life, World};
 
@@ -203,12 +204,14 @@ impl Mirror {
         if self.scenario == Scenario::LoadWhileStreaming && !self.world.ledger().loaded {
             let pause_stream = run.stop.child_token();
             let streaming = Run::new(Arc::clone(&run.observer), pause_stream.clone());
+            self.world.checkpoints().load_point = u64::MAX; // wherever the stream after it begins
             let load = async {
                 let end = self.supervised_load(life, run).await;
                 pause_stream.cancel(); // the table joins the others
                 end
             };
-            let (loaded, streamed) = tokio::join!(load, self.supervised_stream(life, &streaming));
+            let beside = self.supervised_stream(life, &streaming, Beside::Load);
+            let (loaded, streamed) = tokio::join!(load, beside);
             streamed?;
             if !loaded? {
                 return Ok(None);
@@ -216,24 +219,30 @@ impl Mirror {
         } else if !self.world.ledger().loaded && !self.supervised_load(life, run).await? {
             return Ok(None);
         }
-        self.supervised_stream(life, run).await
+        self.supervised_stream(life, run, Beside::Nothing).await
     }
 
-    async fn supervised_stream(&self, life: &Life, run: &Run) -> Result<Option<Failure>, Failure> {
-        let ended = supervise(run, |run| self.stream_once(life, run)).await?;
+    async fn supervised_stream(
+        &self,
+        life: &Life,
+        run: &Run,
+        beside: Beside,
+    ) -> Result<Option<Failure>, Failure> {
+        let ended = supervise(run, |run| self.stream_once(life, run, beside)).await?;
         Ok(match ended {
             Ended::Value(Stopped { trouble, .. }) | Ended::Stopped { trouble } => trouble,
         })
     }
 
-    async fn stream_once(&self, life: &Life, run: Run) -> Result<Stopped, Failure> {
+    async fn stream_once(&self, life: &Life, run: Run, beside: Beside) -> Result<Stopped, Failure> {
+        life.step().await;
         let world = &self.world;
-        let loading = match self.scenario {
-            Scenario::LoadWhileStreaming if !world.ledger().loaded => world.tables_loading(),
-            _ => Vec::new(),
+        let completion = match beside {
+            Beside::Load => Completion::BesideLoad(world.tables_loading()),
+            Beside::Nothing => self.completion(),
         };
         let parts = StreamParts {
-            source: StreamSource::new(life, loading),
+            source: StreamSource::new(life, completion),
             transform: world.is_scripted().then(|| Script::new(life)),
             destination: Sink::new(life, self.stream.batch_rows_max),
             checkpoints: Catalog::new(life),
@@ -242,10 +251,22 @@ impl Mirror {
         stream(parts, resume, self.stream.clone(), run).await
     }
 
+    /// A new point to complete changes at, where the stream has not passed that of the load.
+    fn completion(&self) -> Completion {
+        let mut checkpoints = self.world.checkpoints();
+        if checkpoints.sequence >= checkpoints.load_point || self.world.mutant() == Mutant::NoFetchAfterLoad {
+            return Completion::None;
+        }
+        let point = self.world.database().point();
+        checkpoints.load_point = point.lsn;
+        Completion::AtPoint(Arc::new(point))
+    }
+
     /// Whether the load is complete; false when it was paused.
     async fn supervised_load(&self, life: &Life, run: &Run) -> Result<bool, Failure> {
         match supervise(run, |run| self.load_once(life, run)).await? {
             Ended::Value(SnapshotEnd::Complete) => {
+                self.world.check_loaded();
                 self.world.ledger().loaded = true;
                 Ok(true)
             }
@@ -259,8 +280,14 @@ impl Mirror {
             let mut ledger = self.world.ledger();
             ledger.generation += 1;
             let (token, horizon) = self.world.database().hold();
+            if self.scenario == Scenario::LoadThenStream {
+                self.world.checkpoints().load_point = self.world.database().lsn();
+            }
+            let point = self.world.database().held(&token).expect("it is held");
+            let generation = ledger.generation;
+            ledger.points.insert(generation, point);
             let start = ledger.start.clone().expect("set up");
-            HeldSnapshot { token, horizon, generation: ledger.generation, start }
+            HeldSnapshot { token, horizon, generation, start }
         };
         let factory = Arc::new(Factory { life: life.clone(), rows_max: self.load.batch_rows_max });
         let ledger = Arc::new(Catalog::new(life));
@@ -307,6 +334,13 @@ impl Mirror {
             Scenario::LoadWhileStreaming => stream + load,
         }
     }
+}
+
+/// What a stream runs beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    Load,
 }
 
 enum LifeEnd {

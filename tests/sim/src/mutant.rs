@@ -31,6 +31,14 @@ pub enum Mutant {
     DoneBeforeRead,
     /// Unchanged values of tables that are still loading are not fetched.
     NoFetchWhileLoading,
+    /// Values left out are not fetched where the load read at a later point than the stream is at.
+    NoFetchAfterLoad,
+    /// A table is emptied while its load goes on.
+    TruncateWhileLoading,
+    /// The destination forgets when a table was emptied.
+    EmptiedForgotten,
+    /// A row that got another key stays under the old one as well.
+    OldKeyStays,
     /// Rows of the load have versions of the point they were read at plus a lot: they beat the stream.
     SnapshotWins,
 }

@@ -30,6 +30,8 @@ pub enum Image {
     },
     /// It is gone.
     Deleted,
+    /// Every row of the key's table is gone; the key's number says nothing.
+    Truncated,
 }
 
 /// One change of one row.
@@ -37,6 +39,8 @@ pub enum Image {
 pub struct Row {
     /// Which row.
     pub key: Key,
+    /// Its number before, where the change gave it another one.
+    pub moved_from: Option<u32>,
     /// When, in the source's order.
     pub version: Version,
     /// Which version of the table's columns it has.
@@ -47,9 +51,17 @@ pub struct Row {
     pub ballast: u32,
 }
 
-const FIXED: usize = 1 + 4 + 8 + 8 + 4 + 1 + 4 + 4 + 4;
+const FIXED: usize = 1 + 4 + 4 + 8 + 8 + 4 + 1 + 4 + 4 + 4;
+
+/// In the place of an earlier number: there is none.
+const NOT_MOVED: u32 = u32::MAX;
 
 impl Row {
+    /// The key under which the row was before the change.
+    pub fn base(&self) -> Key {
+        (self.key.0, self.moved_from.unwrap_or(self.key.1))
+    }
+
     /// Its size in a batch.
     pub fn len_bytes(&self) -> u64 {
         FIXED as u64 + u64::from(self.ballast)
@@ -60,9 +72,11 @@ impl Row {
             Image::Deleted => (0, 0, 0),
             Image::Present { value, big: Big::Unchanged } => (1, value, 0),
             Image::Present { value, big: Big::Value(big) } => (2, value, big),
+            Image::Truncated => (3, 0, 0),
         };
         out.push(self.key.0);
         out.extend(self.key.1.to_le_bytes());
+        out.extend(self.moved_from.unwrap_or(NOT_MOVED).to_le_bytes());
         out.extend(self.version.0.to_le_bytes());
         out.extend(self.version.1.to_le_bytes());
         out.extend(self.schema.to_le_bytes());
@@ -90,6 +104,7 @@ pub fn decode(batch: &Batch) -> Vec<Row> {
     while !bytes.is_empty() {
         let table = take::<1>(&mut bytes)[0];
         let key = (table, u32::from_le_bytes(take(&mut bytes)));
+        let moved_from = Some(u32::from_le_bytes(take(&mut bytes))).filter(|number| *number != NOT_MOVED);
         let version = (u64::from_le_bytes(take(&mut bytes)), u64::from_le_bytes(take(&mut bytes)));
         let schema = u32::from_le_bytes(take(&mut bytes));
         let kind = take::<1>(&mut bytes)[0];
@@ -100,9 +115,10 @@ pub fn decode(batch: &Batch) -> Vec<Row> {
         let image = match kind {
             0 => Image::Deleted,
             1 => Image::Present { value, big: Big::Unchanged },
-            _ => Image::Present { value, big: Big::Value(big) },
+            2 => Image::Present { value, big: Big::Value(big) },
+            _ => Image::Truncated,
         };
-        rows.push(Row { key, version, schema, image, ballast });
+        rows.push(Row { key, moved_from, version, schema, image, ballast });
     }
     assert_eq!(rows.len(), batch.rows as usize, "a batch knows how many rows it has");
     rows

@@ -75,6 +75,6 @@ impl Transform for Script {
 fn masked(row: Row) -> Row {
     match row.image {
         Image::Present { value, big } => Row { image: Image::Present { value: mask(value), big }, ..row },
-        Image::Deleted => row,
+        Image::Deleted | Image::Truncated => row,
     }
 }

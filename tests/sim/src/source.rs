@@ -1,12 +1,14 @@
 //! The model of a source's stream: batches cut anywhere, heartbeats, lost connections, re-sends.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tarn_model::{Failure, Position};
 use tarn_replication::{Changes, Limits, Source};
 use tokio::time::Instant;
 
+use crate::database::{Database, Point};
 use crate::mutant::Mutant;
 use crate::row::{self, Big, Image, Row};
 use crate::world::{Life, passing};
@@ -34,11 +36,21 @@ impl Place {
     }
 }
 
+/// Of which tables the destination may lack rows, and when values that changes left out are read.
+#[derive(Clone, Debug)]
+pub enum Completion {
+    /// It has all rows.
+    None,
+    /// These tables load beside the stream: now.
+    BesideLoad(Vec<u8>),
+    /// All were loaded at a later point than the stream is at: at this point, for changes up to it.
+    AtPoint(Arc<Point>),
+}
+
 /// See the module's documentation.
 pub struct StreamSource {
     life: Life,
-    /// Tables that are still loading: their unchanged values are fetched.
-    loading: Vec<u8>,
+    completion: Completion,
     state: State,
     /// Columns this instance delivered.
     schemas: BTreeMap<u8, u32>,
@@ -52,8 +64,35 @@ enum State {
 
 impl StreamSource {
     /// An instance, not open.
-    pub fn new(life: &Life, loading: Vec<u8>) -> Self {
-        Self { life: life.clone(), loading, state: State::Closed, schemas: BTreeMap::new() }
+    pub fn new(life: &Life, completion: Completion) -> Self {
+        Self { life: life.clone(), completion, state: State::Closed, schemas: BTreeMap::new() }
+    }
+
+    /// Whether a change must wait until its table is loaded.
+    fn waits(&self, row: &Row) -> bool {
+        let loads = matches!(&self.completion, Completion::BesideLoad(tables) if tables.contains(&row.key.0));
+        let waits = loads && row.image == Image::Truncated;
+        if waits {
+            self.life.world.count("truncate while loading");
+        }
+        waits && self.life.world.mutant() != Mutant::TruncateWhileLoading
+    }
+
+    /// The row with the value that the change left out, where the destination may not have it. A row that is
+    /// gone counts as deleted: what took it away is in the stream too.
+    fn completed(&self, row: Row, database: &Database) -> Row {
+        let Image::Present { value, big: Big::Unchanged } = row.image else { return row };
+        let found = match &self.completion {
+            Completion::BesideLoad(tables) if tables.contains(&row.key.0) => database.rows().get(&row.key),
+            Completion::AtPoint(point) if row.version.0 <= point.lsn => point.rows.get(&row.key),
+            _ => return row,
+        };
+        let what = if found.is_some() { "fetch of a value left out" } else { "fetch of a row that is gone" };
+        self.life.world.count(what);
+        match found {
+            Some(stored) => Row { image: Image::Present { value, big: Big::Value(stored.big) }, ..row },
+            None => Row { key: row.base(), moved_from: None, image: Image::Deleted, ..row },
+        }
     }
 
     fn at(&self) -> Result<Place, Failure> {
@@ -93,7 +132,11 @@ impl StreamSource {
                 let changed = published && self.schemas.get(&row.key.0).copied().unwrap_or(0) < row.schema;
                 let full = rows.len() as u64 >= u64::from(limits.rows_max)
                     || bytes + row.len_bytes() > u64::from(limits.bytes_max);
-                if full || random.chance(10) || (changed && !rows.is_empty()) {
+                if full
+                    || random.chance(10)
+                    || (changed && !rows.is_empty())
+                    || (published && self.waits(row))
+                {
                     return (rows, at);
                 }
                 at.rows = index + 1;
@@ -102,14 +145,7 @@ impl StreamSource {
                 }
                 self.schemas
                     .insert(row.key.0, row.schema.max(self.schemas.get(&row.key.0).copied().unwrap_or(0)));
-                let mut row = *row;
-                if self.loading.contains(&row.key.0)
-                    && let Image::Present { value, big: Big::Unchanged } = row.image
-                    && let Some(stored) = database.rows().get(&row.key)
-                {
-                    row.image = Image::Present { value, big: Big::Value(stored.big) };
-                    world.count("fetch while loading");
-                }
+                let row = self.completed(*row, &database);
                 bytes += row.len_bytes();
                 rows.push(row);
             }
@@ -133,8 +169,9 @@ impl Source for StreamSource {
         }
         match world.mutant() {
             Mutant::SkipOneMore if at.rows > 0 => at.rows += 1,
-            // Allowed: rows come again.
-            _ if at.rows > 0 && world.random().chance(20) => {
+            // More than the contract allows a source, and harmless: rows come again. Not so what emptied a table,
+            // for what follows it would have to come again as well.
+            _ if at.rows > 0 && world.random().chance(20) && !world.database().empties(at.lsn, at.rows) => {
                 world.count("re-send");
                 at.rows = 0;
             }

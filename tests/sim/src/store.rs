@@ -1,29 +1,36 @@
 //! The model of a destination's store: rows by key and version, durable or not yet.
+//!
+//! A value that an update left out is that of the row's earlier version. Where there is none, the row is of
+//! no use any more (a later one was written, or the table was emptied, in an earlier life), or something was
+//! lost.
 
 use std::collections::BTreeMap;
 
 use crate::mutant::Mutant;
 use crate::row::{Big, Image, Key, Row, Version};
 
-/// What stands for a large value that never came.
-pub const MISSING: u32 = u32::MAX;
-
 /// A row as the destination has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+struct Held {
     /// The change it comes from.
-    pub version: Version,
+    version: Version,
     /// The values, `None` once deleted.
-    pub values: Option<(u32, u32)>,
-    /// The large value last seen, also of a deleted row.
-    big: u32,
+    values: Option<(u32, u32)>,
+}
+
+/// All that is stored.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    rows: BTreeMap<Key, Held>,
+    /// When each table was last emptied.
+    emptied: BTreeMap<u8, Version>,
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Store {
-    now: BTreeMap<Key, Held>,
-    durable: BTreeMap<Key, Held>,
+    now: Content,
+    durable: Content,
     schemas: BTreeMap<u8, u32>,
     /// Whether every write is durable at once.
     eager: bool,
@@ -34,7 +41,8 @@ pub struct Store {
 impl Store {
     /// An empty store.
     pub fn new(eager: bool) -> Self {
-        Self { now: BTreeMap::new(), durable: BTreeMap::new(), schemas: BTreeMap::new(), eager, epoch: 0 }
+        let (now, durable) = Default::default();
+        Self { now, durable, schemas: BTreeMap::new(), eager, epoch: 0 }
     }
 
     /// Takes a row, or what a planted bug makes of it. Says what is wrong with it.
@@ -43,28 +51,49 @@ impl Store {
         if row.schema > columns {
             return Err(format!("{:?} arrived with columns {} over {columns}", row.key, row.schema));
         }
-        let before = self.now.get(&row.key).copied();
-        let newer = before.is_none_or(|held| held.version < row.version);
-        if !newer && !matches!(mutant, Mutant::LastWriterWins | Mutant::NotIdempotent) {
-            return Ok(());
-        }
-        let big_before = before.map_or(MISSING, |held| held.big);
-        let (values, big) = match row.image {
-            Image::Deleted => (None, big_before),
-            Image::Present { value, big } => {
-                let big = match big {
-                    Big::Value(big) => big,
-                    Big::Unchanged => big_before,
-                };
-                (Some((value, big)), big)
+        let values = match row.image {
+            Image::Truncated => {
+                self.now.rows.retain(|key, _| key.0 != row.key.0);
+                if mutant != Mutant::EmptiedForgotten {
+                    self.now.emptied.insert(row.key.0, row.version);
+                }
+                return Ok(());
             }
+            Image::Deleted => None,
+            Image::Present { value, big: Big::Value(big) } => Some((value, big)),
+            Image::Present { value, big: Big::Unchanged } => match self.kept(row)? {
+                Some(big) => Some((value, big)),
+                None => return Ok(()),
+            },
         };
+        self.put(row.key, row.version, values, mutant);
+        if row.moved_from.is_some() && mutant != Mutant::OldKeyStays {
+            self.put(row.base(), row.version, None, mutant);
+        }
+        Ok(())
+    }
+
+    /// The large value of the row's earlier version; `None` where nobody could see the row.
+    fn kept(&self, row: &Row) -> Result<Option<u32>, String> {
+        match self.now.rows.get(&row.base()) {
+            Some(earlier) if earlier.version >= row.version => Ok(None),
+            Some(Held { values: Some((_, big)), .. }) => Ok(Some(*big)),
+            _ if self.now.emptied.get(&row.key.0).is_some_and(|emptied| row.version < *emptied) => Ok(None),
+            earlier => Err(format!("a value was left out of {row:?}, and {earlier:?} does not have it")),
+        }
+    }
+
+    fn put(&mut self, key: Key, version: Version, values: Option<(u32, u32)>, mutant: Mutant) {
+        let before = self.now.rows.get(&key).copied();
+        let newer = before.is_none_or(|held| held.version < version);
+        if !newer && !matches!(mutant, Mutant::LastWriterWins | Mutant::NotIdempotent) {
+            return;
+        }
         let values = match (mutant, newer, before.and_then(|held| held.values), values) {
             (Mutant::NotIdempotent, false, Some(old), Some(new)) => Some((old.0 + new.0, new.1)),
             (.., values) => values,
         };
-        self.now.insert(row.key, Held { version: row.version, values, big });
-        Ok(())
+        self.now.rows.insert(key, Held { version, values });
     }
 
     /// Takes changed columns.
@@ -94,13 +123,21 @@ impl Store {
         self.epoch
     }
 
-    /// The durable version of a key, the smallest when there is none.
-    pub fn durable_version(&self, key: Key) -> Version {
-        self.durable.get(&key).map_or((0, 0), |held| held.version)
+    /// Whether a change, or a later one that hides it, is durable.
+    pub fn is_durable(&self, row: &Row) -> bool {
+        let emptied = self.durable.emptied.get(&row.key.0);
+        let written = self.durable.rows.get(&row.base()).map(|held| &held.version);
+        emptied.max(written).is_some_and(|version| *version >= row.version)
+    }
+
+    /// Whether any version of a row is durable, a deleted one too.
+    pub fn has(&self, key: Key) -> bool {
+        self.durable.rows.contains_key(&key)
     }
 
     /// Rows as a reader sees them.
     pub fn visible(&self) -> BTreeMap<Key, (u32, u32)> {
-        self.durable.iter().filter_map(|(key, held)| held.values.map(|values| (*key, values))).collect()
+        let rows = self.durable.rows.iter();
+        rows.filter_map(|(key, held)| held.values.map(|values| (*key, values))).collect()
     }
 }

@@ -41,7 +41,7 @@ pub fn tallied(
 /// Runs a seed without faults, with one crash at a step, or none; also how many steps there were.
 pub fn crashed_at(seed: u64, scenario: Scenario, step: Option<u64>) -> (u64, Result<(), String>) {
     let trouble = Trouble { crash_in: step, ..Trouble::none() };
-    let extent = Extent { transactions: 6, crashes: 0, pauses: 0 };
+    let extent = Extent { transactions: 9, crashes: 0, pauses: 0 };
     run(async {
         let world = World::new(seed, 2, trouble, Mutant::None);
         let end = Mirror::new(&world, scenario, extent).live().await;

@@ -11,6 +11,7 @@ use tarn_replication::Batch;
 use tokio_util::sync::CancellationToken;
 
 use crate::database::Database;
+use crate::loader::table_name;
 use crate::memory::{CheckpointMemory, LedgerMemory};
 use crate::mutant::Mutant;
 use crate::random::Random;
@@ -131,7 +132,8 @@ impl World {
             if included(key.0) && self.fate(*key) == Fate::Kept {
                 let value = if self.scripted { mask(row.value) } else { row.value };
                 let image = Image::Present { value, big: Big::Value(row.big) };
-                let row = Row { key: *key, version: (commit, 1), schema: 0, image, ballast: 0 };
+                let version = (commit, 1);
+                let row = Row { key: *key, moved_from: None, version, schema: 0, image, ballast: 0 };
                 store.take(&row, Mutant::None).expect("columns 0 are always there");
             }
         }
@@ -186,12 +188,28 @@ impl World {
         let missing: Vec<_> = whole
             .chain(begun)
             .filter(|row| database.is_published(row.key.0, row.version.0) && self.fate(row.key) == Fate::Kept)
-            .filter(|row| store.durable_version(row.key) < row.version)
+            .filter(|row| !store.is_durable(row))
             .map(|row| (row.key, row.version))
             .collect();
         drop((database, store));
         if let Some((key, version)) = missing.first() {
             self.violation(format!("{moment} {to}+{rest}, but {key:?} of {version:?} is not durable"));
+        }
+    }
+}
+
+impl World {
+    /// Whether the load brought every row that a table had at its latest point: what the argument for going
+    /// on at a later point promises, though the source would complete the changes of missing ones, too.
+    pub fn check_loaded(&self) {
+        let points = self.ledger().latest_points();
+        let store = self.store();
+        let rows = points
+            .iter()
+            .flat_map(|(table, point)| point.rows.keys().filter(move |key| table_name(key.0) == *table));
+        let missing = rows.filter(|key| self.fate(**key) == Fate::Kept).find(|key| !store.has(**key));
+        if let Some(key) = missing {
+            self.violation(format!("loaded, but {key:?} did not come"));
         }
     }
 }

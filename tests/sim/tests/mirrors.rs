@@ -40,7 +40,10 @@ fn the_storm_reaches_every_kind_of_weather() {
         "re-send",
         "destination restart",
         "catch-up",
-        "fetch while loading",
+        "fetch of a value left out",
+        "fetch of a row that is gone",
+        "truncate before a read",
+        "truncate while loading",
     ] {
         assert!(sum.get(what).is_some_and(|count| *count >= 20), "{what}: {sum:?}");
     }

@@ -77,6 +77,28 @@ fn unchanged_values_not_fetched_while_loading_are_caught() {
 }
 
 #[test]
+fn values_left_out_and_not_fetched_after_a_later_load_are_caught() {
+    assert_caught(Mutant::NoFetchAfterLoad, Scenario::LoadThenStream);
+}
+
+// B115
+#[test]
+fn a_table_emptied_while_it_loads_is_caught() {
+    assert_caught(Mutant::TruncateWhileLoading, Scenario::LoadWhileStreaming);
+}
+
+#[test]
+fn a_destination_that_forgets_when_a_table_was_emptied_is_caught() {
+    assert_caught(Mutant::EmptiedForgotten, Scenario::Stream);
+}
+
+// B193
+#[test]
+fn a_row_left_under_its_old_key_is_caught() {
+    assert_caught(Mutant::OldKeyStays, Scenario::Stream);
+}
+
+#[test]
 fn a_load_that_beats_the_stream_is_caught() {
     assert_caught(Mutant::SnapshotWins, Scenario::LoadThenStream);
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::Serialize;
 use tarn_control::{Control, InstanceInfo};
-use tarn_model::Edition;
+use tarn_model::{Edition, StagingBucket};
 
 use crate::answer::{Answer, Answered};
 use crate::error::{ApiError, Code};
@@ -43,6 +43,8 @@ pub(super) struct Info {
     status: &'static str,
     edition: Edition,
     scripts_enabled: bool,
+    /// Whose bucket a destination's batches are staged in.
+    staging_bucket: StagingBucket,
     version: String,
     connectors: Vec<Connector>,
 }
@@ -56,7 +58,7 @@ struct Connector {
 }
 
 pub(super) async fn info(State(control): State<Control>) -> Answer<Info> {
-    let InstanceInfo { edition, scripts_enabled, version, connectors } = control.instance_info();
+    let InstanceInfo { allowance, version, connectors } = control.instance_info();
     let connectors = connectors.into_iter().map(|connector| Connector {
         name: connector.name,
         version: connector.version,
@@ -65,8 +67,9 @@ pub(super) async fn info(State(control): State<Control>) -> Answer<Info> {
     });
     Answer(Info {
         status: "INSTANCE_STATUS_READY",
-        edition,
-        scripts_enabled,
+        edition: allowance.edition(),
+        scripts_enabled: allowance.scripts(),
+        staging_bucket: allowance.staging_bucket(),
         version,
         connectors: connectors.collect(),
     })

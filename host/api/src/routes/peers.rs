@@ -4,11 +4,12 @@ mod draft;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tarn_control::{Control, PeerCreation, PeerOutcome, is_destination, is_source};
+use tarn_control::{Control, PeerComparison, PeerCreation, PeerOutcome, is_destination, is_source};
 use tarn_model::{ClickHouseConfig, Peer, PeerConfig, PeerKind, PostgresConfig};
 
 use self::draft::draft;
 use crate::answer::{Answer, Answered, Nothing};
+use crate::error::{ApiError, Code};
 use crate::request::{Body, Input, Name};
 
 #[derive(Default, Deserialize)]
@@ -49,6 +50,33 @@ pub(super) async fn validate(State(control): State<Control>, body: Body) -> Answ
         Err(message) => PeerOutcome::Bad(message),
     };
     Ok(Answer(Outcome::new(outcome, "VALID", "INVALID")))
+}
+
+/// How a peer differs from the stored one of its name.
+#[derive(Serialize)]
+pub(super) struct Comparison {
+    exists: bool,
+    differences: Vec<Difference>,
+}
+
+/// A field that differs; of a secret both sides are masks.
+#[derive(Serialize)]
+struct Difference {
+    field: String,
+    stored: String,
+    given: String,
+}
+
+/// For clients that keep a setup as code: whether it is what the server has, secrets included.
+pub(super) async fn compare(State(control): State<Control>, body: Body) -> Answered<Comparison> {
+    let peer = draft(&body)?.map_err(|message| ApiError::new(Code::InvalidArgument, message))?;
+    let PeerComparison { exists, differences } = control.compare_peer(peer).await?;
+    let differences = differences.into_iter().map(|difference| Difference {
+        field: difference.field,
+        stored: difference.stored,
+        given: difference.given,
+    });
+    Ok(Answer(Comparison { exists, differences: differences.collect() }))
 }
 
 #[derive(Default, Deserialize)]

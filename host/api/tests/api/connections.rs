@@ -105,7 +105,9 @@ async fn requests_are_answered_one_after_another_on_one_connection() {
         stream.write_all(request.as_bytes()).await.expect("the server reads");
         let mut head = String::new();
         while !head.ends_with("\"}") {
-            head.push(char::from(timeout(PATIENCE, stream.read_u8()).await.expect("an answer").expect("a byte")));
+            head.push(char::from(
+                timeout(PATIENCE, stream.read_u8()).await.expect("an answer").expect("a byte"),
+            ));
         }
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("1.2.3"), "{head}");
     }
@@ -202,7 +204,11 @@ async fn a_connection_too_many_is_told_to_come_back() {
     };
     assert_eq!((reply.status, &reply.body["code"]), (503, &json!(14)));
     assert!(reply.head.contains("retry-after: 1"), "{}", reply.head);
-    assert!(reply.body["message"].as_str().is_some_and(|text| text.contains("connections")), "{}", reply.body);
+    assert!(
+        reply.body["message"].as_str().is_some_and(|text| text.contains("connections")),
+        "{}",
+        reply.body
+    );
     drop(held);
     let free = async { while served.ask(&get("/api/v1/version")).await.status != 200 {} };
     timeout(PATIENCE, free).await.expect("places are free again");
@@ -213,7 +219,9 @@ async fn what_is_no_http_is_refused_and_harms_nobody() {
     let served = Served::start(Limits::default()).await;
     let huge = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "y".repeat(100 << 10));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(200));
-    for (request, status) in [("\u{16}\u{3}\u{1}\r\n\r\n", 400), ("GET\r\n\r\n", 400), (&huge, 431), (&many, 431)] {
+    for (request, status) in
+        [("\u{16}\u{3}\u{1}\r\n\r\n", 400), ("GET\r\n\r\n", 400), (&huge, 431), (&many, 431)]
+    {
         assert_eq!(served.ask(request).await.status, status, "{request:.20?}");
     }
     assert_eq!(served.ask(&get("/api/v1/version")).await.status, 200);

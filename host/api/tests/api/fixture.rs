@@ -15,7 +15,9 @@ use tarn_control::{
     CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
     Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
-use tarn_model::{Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret};
+use tarn_model::{
+    Allowance, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret,
+};
 use tower::ServiceExt as _;
 
 /// The password of every fixture.
@@ -68,7 +70,7 @@ impl Validator for Stores {
     }
 }
 
-/// Compiles what does not say `syntax error`.
+/// Compiles what does not say `syntax error`; `require a` needs a stored script of that name.
 struct Compiler;
 
 impl ScriptCompiler for Compiler {
@@ -80,6 +82,11 @@ impl ScriptCompiler for Compiler {
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
+            }
+            let required = script.source.strip_prefix("require ");
+            if required.is_some_and(|name| !script.modules.iter().any(|(known, _)| known == name)) {
+                let message = "there is no such module".into();
+                return Err(CompileError::Rejected { message, line: 1, column: 0 });
             }
             if script.source.contains("panic") {
                 panic!("a compiler that panics");
@@ -149,7 +156,7 @@ impl Fixture {
 
     async fn made(edition: Edition, limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = CatalogOptions { data_dir: folder.path().into(), url: None, key: None };
+        let options = CatalogOptions { data_dir: folder.path().into(), ..CatalogOptions::default() };
         let catalog = Catalog::open(&options).await.expect("a fresh catalog");
         let stores = Arc::new(Stores::default());
         let parts = ControlParts {
@@ -165,11 +172,7 @@ impl Fixture {
             }],
             progress: Progress::default(),
         };
-        let settings = ControlSettings {
-            edition,
-            scripts_enabled: edition.scripts_by_default(),
-            version: "1.2.3".into(),
-        };
+        let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "1.2.3".into() };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
         let router = router(control.clone(), &credentials, &limits);

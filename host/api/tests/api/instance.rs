@@ -7,7 +7,7 @@ use crate::fixture::Fixture;
 async fn the_server_tells_what_it_is() {
     let fixture = Fixture::new().await;
     let expected = json!({"status": "INSTANCE_STATUS_READY", "edition": "open-source", "scriptsEnabled": true,
-        "version": "1.2.3", "connectors": [{"name": "postgres", "version": "0.1.0", "kind": "source",
+        "stagingBucket": "peer", "version": "1.2.3", "connectors": [{"name": "postgres", "version": "0.1.0", "kind": "source",
         "capabilities": ["postgres"]}]});
     assert_eq!(fixture.get("instance/info").await.ok(), expected);
     assert_eq!(fixture.get("version").await.ok(), json!({"version": "1.2.3"}));

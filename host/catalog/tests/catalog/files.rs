@@ -27,7 +27,8 @@ async fn every_file_is_its_owners_alone() {
     let data_dir = tempfile::tempdir().expect("a folder");
     fs::set_permissions(data_dir.path(), Permissions::from_mode(0o755)).expect("set");
     let catalog = written(data_dir.path()).await;
-    let names: Vec<_> = fs::read_dir(data_dir.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(data_dir.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert!(names.iter().any(|name| name == "catalog.sqlite-wal"), "{names:?}");
     assert_eq!(open_to_others(data_dir.path()), [""; 0]);
     drop(catalog);

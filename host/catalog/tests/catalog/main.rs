@@ -9,4 +9,5 @@ mod ledger;
 mod logs;
 mod mirrors;
 mod peers;
+mod rotation;
 mod scripts;

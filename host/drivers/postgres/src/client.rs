@@ -14,6 +14,7 @@ use crate::channel_binding;
 use crate::config::QUERY_DEADLINE;
 use crate::connection::Connection;
 use crate::error::Error;
+use crate::gathering::Gathering;
 use crate::startup::{self, Purpose};
 
 const DOING: &str = "asking for tls";
@@ -77,8 +78,10 @@ impl Client {
         };
         let database =
             if self.config.database.is_empty() { &self.config.user } else { &self.config.database };
+        let gathering = Gathering::new(stream.low_water());
         let started = startup::start(stream, database, credentials, purpose, deadline, self.query_deadline);
-        started.await.map_err(Error::as_refusal)
+        let connection = started.await.map_err(Error::as_refusal)?;
+        Ok(connection.with_gathering(gathering))
     }
 
     /// The bare way to the server, through the SSH server where the peer has one.

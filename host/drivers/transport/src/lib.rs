@@ -7,6 +7,7 @@
 
 mod config;
 mod error;
+mod low_water;
 mod ssh;
 mod stream;
 mod tcp;
@@ -14,6 +15,7 @@ mod tls;
 
 pub use config::CONNECT_DEADLINE;
 pub use error::Error;
+pub use low_water::LowWater;
 pub use ssh::{SshError, connect_through};
 pub use stream::Stream;
 pub use tcp::connect;

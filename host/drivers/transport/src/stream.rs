@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::low_water::LowWater;
 use crate::ssh::SshTunnel;
 
 /// A connection to a store.
@@ -28,6 +29,16 @@ impl Stream {
         match self {
             Self::Plain(_) | Self::Ssh(_) => None,
             Self::Tls(stream) => stream.get_ref().1.peer_certificates()?.first().map(AsRef::as_ref),
+        }
+    }
+
+    /// The mark below which a reader of this stream is not woken; nothing where there is none to set.
+    pub fn low_water(&self) -> Option<LowWater> {
+        match self {
+            Self::Plain(socket) => LowWater::of(socket),
+            // Its bytes come through a channel, out of a socket that it may share.
+            Self::Ssh(_) => None,
+            Self::Tls(stream) => stream.get_ref().0.low_water(),
         }
     }
 

@@ -3,7 +3,7 @@
 use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Failure, Snapshot};
 
-use crate::peer::{Session, single, text};
+use crate::peer::{Reads, Session, single, text};
 use crate::server::lsn;
 
 /// A session whose open transaction keeps a snapshot alive.
@@ -48,6 +48,12 @@ impl<S: Session> Held<S> {
 
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.snapshot.clone()
+    }
+}
+
+impl<S: Session> Reads for Held<S> {
+    fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        Self::read(self, sql)
     }
 }
 

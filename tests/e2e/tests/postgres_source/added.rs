@@ -1,6 +1,7 @@
 //! Tables that join and leave a running mirror.
 
 use tarn_batch::Op;
+use tarn_sdk::Limits;
 
 use crate::fixture::{Seen, config, limits, rows, snapshot, source, stream};
 use crate::server;
@@ -93,4 +94,56 @@ fn unchanged_values_of_a_loading_table_are_fetched_by_key() {
     // The row is gone: it counts as deleted until its delete follows.
     assert_eq!(seen[3].op, Op::Delete);
     source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_truncate_waits_until_the_tables_load_has_ended() {
+    // B115: rows that the load read before it would come back after it.
+    let server = server();
+    for table in ["truncated_loading", "truncated_other"] {
+        server.query(&format!("CREATE TABLE {table} (id int PRIMARY KEY)"));
+    }
+    let tables = ["public.truncated_loading", "public.truncated_other"];
+    let mut loading = config("truncating", &tables);
+    loading.loading = vec![tables[0].to_owned()];
+    let mut beside = source(server, loading);
+    let start = beside.setup().expect("a slot");
+    server.query("INSERT INTO truncated_other VALUES (1); INSERT INTO truncated_loading VALUES (1)");
+    server.query("TRUNCATE truncated_other");
+    server.query(
+        "BEGIN; INSERT INTO truncated_other VALUES (2); TRUNCATE truncated_loading, truncated_other; COMMIT",
+    );
+    server.query("INSERT INTO truncated_other VALUES (3)");
+    beside.open(&start).expect("the stream");
+    let (seen, positions) = stream(&mut beside, 4, 100).expect("rows");
+    let kinds =
+        |seen: &[Seen]| -> Vec<(Op, String)> { seen.iter().map(|row| (row.op, row.table.clone())).collect() };
+    let [of_loading, of_other] = tables.map(str::to_owned);
+    assert_eq!(
+        kinds(&seen),
+        [
+            (Op::Insert, of_other.clone()),
+            (Op::Insert, of_loading.clone()),
+            (Op::Truncate, of_other.clone()),
+            (Op::Insert, of_other.clone())
+        ]
+    );
+    // Nothing passes it, and the position stays right before it.
+    let before = positions.last().expect("a position").clone();
+    for _ in 0..3 {
+        let held = beside.read(Limits { wait_ms: 50, ..limits(100) }).expect("a heartbeat");
+        assert_eq!((held.rows, &held.position), (0, &before));
+        beside.confirm(&held.position).expect("confirmed");
+    }
+    drop(beside);
+
+    let mut after = source(server, config("truncating", &tables));
+    after.open(&before).expect("the stream");
+    let (seen, _) = stream(&mut after, 3, 100).expect("rows");
+    assert_eq!(
+        kinds(&seen),
+        [(Op::Truncate, of_loading), (Op::Truncate, of_other.clone()), (Op::Insert, of_other)]
+    );
+    assert_eq!((seen[0].version.ordinal, seen[1].version.ordinal), (1, 2), "counted once");
+    after.teardown().expect("no failure");
 }

@@ -1,0 +1,115 @@
+//! What the mapped tables were like at a place of the stream, kept with the position.
+//!
+//! The server tells a stream nothing of a table that was dropped and made again, of one that was written anew,
+//! and of columns that a publication leaves out. Who was away cannot see it either, but for what was
+//! remembered.
+
+use crate::attributes::Attributes;
+use crate::table_name::TableName;
+
+/// A table as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// A digest of its name.
+    name: u64,
+    /// The server's number for it.
+    pub(crate) oid: u32,
+    /// The number of the file with its rows; 0 where it has none of its own.
+    pub(crate) file: u32,
+    /// The columns that the stream last said it has; none before it described the table.
+    pub(crate) delivered: Attributes,
+}
+
+/// Marks of the mapped tables, each with a name of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// What was changed by an earlier transaction than this was seen when the tables were last looked at;
+    /// 0 before that.
+    pub(crate) horizon: u64,
+    tables: Vec<Mark>,
+}
+
+impl Marks {
+    /// No table is marked yet.
+    pub(crate) fn new(horizon: u64) -> Self {
+        Self { horizon, tables: Vec::new() }
+    }
+
+    pub(crate) fn get(&self, name: &TableName) -> Option<&Mark> {
+        let name = digest(name);
+        self.tables.iter().find(|mark| mark.name == name)
+    }
+
+    pub(crate) fn get_mut(&mut self, name: &TableName) -> Option<&mut Mark> {
+        let name = digest(name);
+        self.tables.iter_mut().find(|mark| mark.name == name)
+    }
+
+    /// Marks a table that has no mark yet.
+    pub(crate) fn add(&mut self, name: &TableName, oid: u32, file: u32, delivered: Attributes) {
+        if self.get(name).is_none() {
+            self.tables.push(Mark { name: digest(name), oid, file, delivered });
+        }
+    }
+
+    /// Forgets the marks of all tables but these.
+    pub(crate) fn keep<'a>(&mut self, names: impl IntoIterator<Item = &'a TableName>) {
+        let names: Vec<u64> = names.into_iter().map(digest).collect();
+        self.tables.retain(|mark| names.contains(&mark.name));
+    }
+
+    /// Appends the marks: the horizon (8 bytes), then for each table the digest of its name (8), its number
+    /// and its file's (4 each), and the columns. Numbers are little-endian.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.horizon.to_le_bytes());
+        for mark in &self.tables {
+            out.extend_from_slice(&mark.name.to_le_bytes());
+            out.extend_from_slice(&mark.oid.to_le_bytes());
+            out.extend_from_slice(&mark.file.to_le_bytes());
+            mark.delivered.write(out);
+        }
+    }
+
+    /// Reads marks up to the end of the bytes; nothing where they are none.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (horizon, mut rest) = bytes.split_first_chunk()?;
+        let mut tables = Vec::new();
+        while !rest.is_empty() {
+            let (name, after) = rest.split_first_chunk()?;
+            let (oid, after) = after.split_first_chunk()?;
+            let (file, after) = after.split_first_chunk()?;
+            let (delivered, after) = Attributes::read(after)?;
+            let (oid, file) = (u32::from_le_bytes(*oid), u32::from_le_bytes(*file));
+            tables.push(Mark { name: u64::from_le_bytes(*name), oid, file, delivered });
+            rest = after;
+        }
+        Some(Self { horizon: u64::from_le_bytes(*horizon), tables })
+    }
+}
+
+/// A 64-bit FNV-1a hash of a name: names of hundreds of tables would make every position long.
+fn digest(name: &TableName) -> u64 {
+    let bytes = name.schema.bytes().chain([0]).chain(name.name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_read_as_they_were_written_and_are_found_by_name() {
+        let mut marks = Marks::new(5_000_000_000);
+        let names = [TableName::new("a", "b.c"), TableName::new("a.b", "c")];
+        marks.add(&names[0], 7, 8, [1, 2, 9].into_iter().collect());
+        marks.add(&names[1], 4_000_000_000, 0, Attributes::default());
+        marks.add(&names[1], 1, 1, Attributes::default());
+        let mut bytes = Vec::new();
+        marks.write(&mut bytes);
+        assert_eq!(Marks::read(&bytes), Some(marks.clone()));
+        assert_eq!(Marks::read(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(marks.get(&names[1]).map(|mark| mark.oid), Some(4_000_000_000));
+        marks.keep([&names[1]]);
+        assert_eq!((marks.get(&names[0]), marks.get(&names[1]).is_some()), (None, true));
+    }
+}

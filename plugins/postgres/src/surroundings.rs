@@ -1,0 +1,125 @@
+//! What must stay as it is for the stream to hold everything.
+//!
+//! The server says nothing of it in the stream: of a publication that lacks something, of a table in the place
+//! of another. So the catalog is looked at when the stream is opened, and again and again while it runs.
+
+use std::collections::HashMap;
+
+use tarn_sdk::{Failure, clock, log};
+
+use crate::attributes::Attributes;
+use crate::catalog::{CatalogTable, table_numbered, tables_named};
+use crate::config::PUBLICATION_CHECK_US;
+use crate::mark::{Mark, Marks};
+use crate::peer::{Peer, Reads, number, single};
+use crate::publication;
+use crate::rewrite;
+use crate::server::Server;
+use crate::settings::Settings;
+use crate::side::Side;
+use crate::table_name::TableName;
+
+/// Looks at the catalog from time to time.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    server: Server,
+    /// When it was last looked at, by the growing clock.
+    seen_us: u64,
+}
+
+impl Surroundings {
+    /// After a first look.
+    pub(crate) fn new(server: Server) -> Self {
+        Self { server, seen_us: clock::monotonic() }
+    }
+
+    /// Looks again where the last look is long ago.
+    pub(crate) fn look_after<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        marks: &mut Marks,
+    ) -> Result<(), Failure> {
+        let now = clock::monotonic();
+        if now.saturating_sub(self.seen_us) > PUBLICATION_CHECK_US {
+            look(side, &self.server, settings, marks)?;
+            self.seen_us = now;
+        }
+        Ok(())
+    }
+}
+
+/// Looks that tables and publication are what they were where they were marked, and marks them as they are
+/// now. Returns the mapped tables.
+pub(crate) fn look<P: Peer>(
+    side: &mut Side<P>,
+    server: &Server,
+    settings: &Settings,
+    marks: &mut Marks,
+) -> Result<HashMap<TableName, CatalogTable>, Failure> {
+    let horizon = horizon(side)?;
+    let tables = tables_named(side, settings.tables.iter().map(|table| &table.name))?;
+    for mapping in &settings.tables {
+        if let Some(mark) = marks.get(&mapping.name) {
+            require_same(side, &mapping.name, mark, tables.get(&mapping.name))?;
+        }
+    }
+    let published = publication::check(side, server, settings)?;
+    for (name, table) in &tables {
+        let unknown = Attributes::default();
+        let delivered = marks.get(name).map_or(&unknown, |mark| &mark.delivered);
+        if let Some(published) = published.get(name) {
+            publication::require_columns(&settings.publication, table, published, delivered)?;
+        }
+    }
+    for (name, table) in &tables {
+        marks.add(name, table.oid, table.file, Attributes::default());
+        note_file(marks, name, table);
+    }
+    marks.horizon = horizon;
+    Ok(tables)
+}
+
+/// Says where a table was written anew since it was marked, once.
+pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable) {
+    let horizon = marks.horizon;
+    if let Some(mark) = marks.get_mut(name) {
+        if let Some(warning) = rewrite::warning(table, mark, horizon) {
+            log::warn(&warning);
+        }
+        mark.file = table.file;
+    }
+}
+
+/// Every transaction with a smaller number has ended.
+pub(crate) fn horizon(side: &mut impl Reads) -> Result<u64, Failure> {
+    let rows = side.read("SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())")?;
+    number(&single(rows, "the running transactions")?, 0)
+}
+
+/// One that was dropped and made again is another table: the destination still has the rows of the first,
+/// and the stream has nothing of how it came to those that it has now.
+fn require_same<P: Peer>(
+    side: &mut Side<P>,
+    name: &TableName,
+    mark: &Mark,
+    found: Option<&CatalogTable>,
+) -> Result<(), Failure> {
+    if found.is_some_and(|table| table.oid == mark.oid) {
+        return Ok(());
+    }
+    let failure = match (table_numbered(side, mark.oid)?, found) {
+        (Some(elsewhere), _) => renamed(&elsewhere.name),
+        (None, Some(_)) => Failure::permanent("table_replaced", "the table was dropped and made again")
+            .with_hint("resync the mirror, or edit the table out of it and add it again"),
+        (None, None) => Failure::permanent("table_replaced", "the table was dropped")
+            .with_hint("edit the table out of the mirror; or make it again and resync the mirror"),
+    };
+    Err(failure.with_table(name.to_string()))
+}
+
+/// The failure of a table that is called otherwise now.
+pub(crate) fn renamed(to: &TableName) -> Failure {
+    Failure::permanent("table_renamed", format!("the table was renamed to {to}"))
+        .with_hint("rename it back, or resync the mirror with its new name")
+}

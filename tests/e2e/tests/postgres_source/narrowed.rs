@@ -1,0 +1,126 @@
+//! A publication that leaves columns out is told from columns that were dropped.
+
+use tarn_sdk::{Failure, FailureClass, SourceConfig};
+
+use crate::fixture::{Source, config, limits, source, stream};
+use crate::{major, server};
+
+/// A mirror of a new table of three columns, set up, and a position after its first row.
+fn after_a_row(name: &str, config: SourceConfig) -> (Source, Vec<u8>) {
+    server().query(&format!("INSERT INTO {name} VALUES (1, 'a', 'b')"));
+    let mut source = source(server(), config);
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server().query(&format!("UPDATE {name} SET a = 'first'"));
+    let (_, mut positions) = stream(&mut source, 1, 10).expect("a row");
+    (source, positions.pop().expect("a position"))
+}
+
+fn table(name: &str) -> SourceConfig {
+    server().query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, a text, b text)"));
+    config(name, &[&format!("public.{name}")])
+}
+
+/// The settings of a mirror that reads from a publication of somebody else, made by this statement's end.
+fn given(name: &str, tables: &str) -> SourceConfig {
+    let config = table(name);
+    server().query(&format!("CREATE PUBLICATION {name}_pub {tables}"));
+    SourceConfig { publication: format!("{name}_pub"), publication_managed: false, ..config }
+}
+
+#[track_caller]
+fn assert_narrowed(failure: &Failure, name: &str, column: &str) {
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "publication_narrowed"));
+    assert_eq!(failure.table, format!("public.{name}"));
+    assert!(failure.message.contains(column), "{failure}");
+    assert!(failure.hint.contains("ALTER PUBLICATION") && failure.hint.contains("resync"), "{failure}");
+}
+
+#[test]
+fn a_column_list_put_on_the_publication_stops_the_stream_before_a_row_loses_values() {
+    if major() < 15 {
+        return;
+    }
+    let (mut source, _) = after_a_row("narrowed", table("narrowed"));
+    server().query("INSERT INTO narrowed VALUES (2, 'whole', 'whole')");
+    server().query("ALTER PUBLICATION tarn_pub_narrowed SET TABLE ONLY narrowed (id, a)");
+    server().query("UPDATE narrowed SET a = 'second'");
+    // What was published whole comes first.
+    let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["2", "whole", "whole"]);
+    assert_narrowed(&source.read(limits(10)).expect_err("narrowed"), "narrowed", "b");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_list_that_is_gone_again_still_stops_the_stream_where_a_row_was_changed_under_it() {
+    if major() < 15 {
+        return;
+    }
+    let (mut source, position) = after_a_row("restored", table("restored"));
+    server().query("ALTER PUBLICATION tarn_pub_restored SET TABLE ONLY restored (id, a)");
+    server().query("ALTER PUBLICATION tarn_pub_restored SET TABLE ONLY restored");
+    server().query("UPDATE restored SET a = 'after'");
+    let (seen, _) = stream(&mut source, 1, 10).expect("no row was changed in between");
+    assert_eq!(seen[0].after, ["1", "after", "b"]);
+    server().query("ALTER PUBLICATION tarn_pub_restored SET TABLE ONLY restored (id, a)");
+    server().query("UPDATE restored SET a = 'under the list'");
+    server().query("ALTER PUBLICATION tarn_pub_restored SET TABLE ONLY restored");
+    assert_narrowed(&source.read(limits(10)).expect_err("narrowed"), "restored", "b");
+    // The same in an instance that saw no row yet.
+    source.open(&position).expect("the publication is whole now");
+    stream(&mut source, 1, 10).expect("the row before");
+    assert_narrowed(&source.read(limits(10)).expect_err("narrowed"), "restored", "b");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_list_put_on_while_nobody_looked_is_noticed_at_the_start() {
+    if major() < 15 {
+        return;
+    }
+    let (mut source, position) = after_a_row("narrowed_away", table("narrowed_away"));
+    // Also where it names every column: one that is added would not be published.
+    for list in ["(id, a)", "(id, a, b)"] {
+        server()
+            .query(&format!("ALTER PUBLICATION tarn_pub_narrowed_away SET TABLE ONLY narrowed_away {list}"));
+        let failure = source.open(&position).expect_err("narrowed");
+        assert_narrowed(&failure, "narrowed_away", if list == "(id, a)" { "b" } else { "column list" });
+    }
+    server().query("ALTER PUBLICATION tarn_pub_narrowed_away SET TABLE ONLY narrowed_away");
+    source.open(&position).expect("the stream");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_given_publication_may_have_a_list_and_may_not_shorten_it() {
+    if major() < 15 {
+        return;
+    }
+    let (mut source, position) = after_a_row("listed", given("listed", "FOR TABLE listed (id, a)"));
+    server().query("ALTER PUBLICATION listed_pub SET TABLE listed (id)");
+    assert_narrowed(&source.open(&position).expect_err("narrowed"), "listed", "a");
+    server().query("ALTER PUBLICATION listed_pub SET TABLE listed (id, a)");
+    source.open(&position).expect("as it was");
+    server()
+        .query("ALTER PUBLICATION listed_pub SET TABLE listed (id); INSERT INTO listed VALUES (2, 'x', 'y')");
+    assert_narrowed(&source.read(limits(10)).expect_err("narrowed"), "listed", "a");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_dropped_column_is_none_of_it() {
+    let (mut source, position) = after_a_row("truly_dropped", table("truly_dropped"));
+    server().query("ALTER TABLE truly_dropped DROP b; INSERT INTO truly_dropped VALUES (2, 'x')");
+    let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["2", "x"]);
+    // Nor for an instance that begins before it, or with the names of columns changed in between.
+    server().query("ALTER TABLE truly_dropped RENAME a TO c; INSERT INTO truly_dropped VALUES (3, 'y')");
+    server().query("ALTER TABLE truly_dropped RENAME c TO d; INSERT INTO truly_dropped VALUES (4, 'z')");
+    for _ in 0..2 {
+        source.open(&position).expect("the stream");
+        let (seen, _) = stream(&mut source, 3, 10).expect("rows");
+        assert_eq!(seen.iter().map(|row| row.after[1].as_str()).collect::<Vec<_>>(), ["x", "y", "z"]);
+    }
+    source.teardown().expect("no failure");
+}
