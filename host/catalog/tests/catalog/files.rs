@@ -8,7 +8,7 @@ use tarn_catalog::{Catalog, CatalogOptions};
 use tarn_model::LogLevel;
 
 async fn written(data_dir: &Path) -> Catalog {
-    let options = CatalogOptions { data_dir: data_dir.to_owned(), url: None, key: None };
+    let options = CatalogOptions { data_dir: data_dir.to_owned(), ..CatalogOptions::default() };
     let catalog = Catalog::open(&options).await.expect("it opens");
     catalog.log("m", &[(LogLevel::Info, "x".into())]).await.expect("logged");
     catalog
