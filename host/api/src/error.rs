@@ -100,6 +100,11 @@ impl From<ControlError> for ApiError {
             }
             ControlError::PermissionDenied(message) => Self::new(Code::PermissionDenied, message),
             ControlError::Unimplemented(message) => Self::new(Code::Unimplemented, message),
+            // Its own words may be about the inside: they go to the log, where an operator reads them.
+            ControlError::Internal(error) => {
+                tracing::error!(error, "a request failed inside the server");
+                Self::new(Code::Internal, "the request failed inside the server; its log says why")
+            }
             ControlError::Catalog(error) => error.into(),
         }
     }

@@ -40,6 +40,16 @@ pub(crate) const PROBE_DEADLINE: Duration = Duration::from_secs(15);
 /// How long reading a peer waits for its store's version: the peer is shown without it then.
 pub(crate) const PEER_VERSION_DEADLINE: Duration = Duration::from_secs(5);
 
+/// How long a store may take to say what is in it: a person waits at a form.
+pub(crate) const INSPECTION_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How long both stores may take to count rows: clients wait 60 s.
+pub(crate) const ROW_COUNT_DEADLINE: Duration = Duration::from_secs(45);
+
+/// What of those times is kept for connecting and answering: a connector is told the rest, so that it can
+/// say itself what took too long.
+pub(crate) const INSPECTION_MARGIN: Duration = Duration::from_secs(3);
+
 /// Most workers of a load, and most tables at a time: each is a connection to the source.
 pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
 

@@ -4,11 +4,13 @@ mod edit;
 mod load;
 mod spec;
 mod table;
+mod tag;
 
 pub use self::edit::{DropOptions, MirrorEdit, PendingEdit};
 pub use self::load::{RowCounts, TableLoad};
 pub use self::spec::{MirrorSpec, TypeSystem};
 pub use self::table::{ColumnMapping, TableEngine, TableMapping};
+pub use self::tag::MirrorTag;
 
 use crate::failure::Failure;
 use crate::state::{DesiredState, MirrorState};

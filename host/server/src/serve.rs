@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tarn_api::Credentials;
 use tarn_catalog::{Catalog, CatalogError, CatalogOptions};
 use tarn_control::{
-    Bundle, BundledPlugin, ComponentCompiler, ConnectorValidator, Control, ControlParts, ControlSettings,
+    Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts, ControlSettings,
     DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
 };
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -102,6 +102,7 @@ impl Server {
                 catalog: catalog.clone(),
                 validator: Arc::new(ConnectorValidator::new(plugins.clone())),
                 probe: Arc::new(DriverProbe),
+                inspector: Arc::new(ConnectorInspector::new(plugins.clone())),
                 compiler: Arc::new(ComponentCompiler::new(&plugins)),
                 connectors: plugins.summaries().to_vec(),
                 progress: Progress::default(),

@@ -14,6 +14,7 @@ mod added;
 mod attributes;
 mod catalog;
 mod config;
+mod inspection;
 mod lsn;
 mod mapped;
 mod mark;
@@ -36,7 +37,9 @@ mod unreadable;
 mod validate;
 mod value;
 
+pub use inspection::inspect;
 pub use peer::{HostPeer, Peer, Session};
 pub use source::PostgresSource;
 
 tarn_sdk::export_source!(PostgresSource);
+tarn_sdk::export_inspection!(PostgresSource);

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use tarn_batch::Table;
-use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::inspection::{Answer, Question};
+use tarn_sdk::{Changes, Failure, Inspect, Limits, Problem, Snapshot, Source, SourceConfig, log};
 
 use crate::added;
 use crate::catalog::{self, CatalogTable};
+use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session};
@@ -409,5 +411,11 @@ impl Source for PostgresSource<HostPeer> {
 
     fn teardown(&mut self) -> Result<Vec<Problem>, Failure> {
         Self::teardown(self)
+    }
+}
+
+impl Inspect for PostgresSource<HostPeer> {
+    fn inspect(question: Question) -> Result<Answer, Failure> {
+        inspect(HostPeer, &question)
     }
 }

@@ -50,7 +50,7 @@ async fn a_capability_that_was_not_granted_is_refused_by_name() {
 
 #[tokio::test]
 async fn an_unknown_version_is_refused_by_name_with_the_range_served() {
-    let error = refused(&manifest(), with("@0.1.0", "@0.9.0")).await;
+    let error = refused(&manifest(), with("@0.1.1", "@0.9.0")).await;
     let LoadError::UnknownVersion { interface, .. } = &error else { panic!("{error}") };
     assert!(interface.starts_with("tarn:plugin/") && interface.ends_with("@0.9.0"), "{interface}");
     assert!(error.to_string().ends_with("this host serves 0.1.x"), "{error}");
@@ -61,7 +61,7 @@ async fn an_unknown_interface_is_refused_by_name() {
     let error = refused(&manifest(), with("clock", "flock")).await;
     assert_eq!(
         error.to_string(),
-        "the plugin misbehaving needs tarn:plugin/flock@0.1.0, which this host does not have"
+        "the plugin misbehaving needs tarn:plugin/flock@0.1.1, which this host does not have"
     );
 }
 
