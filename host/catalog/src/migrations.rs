@@ -4,10 +4,8 @@ use crate::CatalogError;
 use crate::database::{Database, integer, now};
 
 /// The steps, oldest first. A released step is never changed.
-const STEPS: &[&str] = &[
-    include_str!("../migrations/0001_initial.sql"),
-    include_str!("../migrations/0002_hours_and_tags.sql"),
-];
+const STEPS: &[&str] =
+    &[include_str!("../migrations/0001_initial.sql"), include_str!("../migrations/0002_hours_and_tags.sql")];
 
 /// Applies the steps that a catalog lacks.
 pub(crate) async fn apply(database: &Database) -> Result<(), CatalogError> {
@@ -90,12 +88,15 @@ mod tests {
         }
         transaction.commit().await.expect("committed");
         apply(&database).await.expect("the second form");
-        let hours = sqlx::query("SELECT hour, row_count FROM written_hours WHERE mirror_id = 7 ORDER BY hour")
-            .fetch_all(database.reader())
-            .await
-            .expect("read");
-        let hours: Vec<_> =
-            hours.iter().map(|row| (integer(row, 0).expect("a number"), integer(row, 1).expect("a number"))).collect();
+        let hours =
+            sqlx::query("SELECT hour, row_count FROM written_hours WHERE mirror_id = 7 ORDER BY hour")
+                .fetch_all(database.reader())
+                .await
+                .expect("read");
+        let hours: Vec<_> = hours
+            .iter()
+            .map(|row| (integer(row, 0).expect("a number"), integer(row, 1).expect("a number")))
+            .collect();
         assert_eq!(hours, [(1, 30), (2, 5)]);
     }
 

@@ -74,5 +74,14 @@ pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
 /// Most batches in a status, newest first: a console polls it. The batches' own route has all.
 pub(crate) const STATUS_BATCHES_MAX: u32 = 1_000;
 
+/// Most tags of one mirror: notes for people, not a store.
+pub(crate) const TAGS_MAX: usize = 100;
+
+/// Longest key of a tag, in characters.
+pub(crate) const TAG_KEY_CHARS_MAX: usize = 128;
+
+/// Longest value of a tag, in characters.
+pub(crate) const TAG_VALUE_CHARS_MAX: usize = 1_024;
+
 /// Scripts compiled at the same time. Each takes a core for some tenths of a second.
 pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;

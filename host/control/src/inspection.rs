@@ -27,7 +27,8 @@ impl ConnectorInspector {
         // The store's own words may be in it.
         let answer = peer.config.strike_secrets(&answer);
         serde_json::from_str(&answer).map_err(|error| {
-            let message = format!("the connector of peer {} answered what cannot be read: {error}", peer.name);
+            let message =
+                format!("the connector of peer {} answered what cannot be read: {error}", peer.name);
             Failure::permanent("inspection_unreadable", message).with_hint("update the connector")
         })
     }

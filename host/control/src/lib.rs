@@ -36,8 +36,8 @@ pub use instance_info::InstanceInfo;
 pub use journal::{Journal, JournalWriter};
 pub use logs::{LogAnswer, LogRequest};
 pub use mirrors::{
-    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, StateChange, StatusDetails, StatusQuery,
-    TotalRows,
+    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,
+    StatusQuery, TableRows, TotalRows,
 };
 pub use peers::{PeerCreation, PeerInfo, PeerOutcome, config_key};
 pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};

@@ -1,8 +1,6 @@
 //! What is in the stores of peers, for people who make mirrors and watch over them.
 
-use tarn_model::{
-    ActivityInfo, Answer, ColumnInfo, Failure, Peer, Problem, Question, SlotInfo, TableInfo,
-};
+use tarn_model::{ActivityInfo, Answer, ColumnInfo, Failure, Peer, Problem, Question, SlotInfo, TableInfo};
 
 use crate::peers::unknown_peer;
 use crate::{Control, ControlError};

@@ -183,7 +183,10 @@ mod tests {
         let question = Question::RowCounts { tables: vec!["s.t".into()], deleted_column: "gone".into() };
         let expected = json!({"about": "rowCounts", "tables": ["s.t"], "deletedColumn": "gone"});
         assert_eq!(serde_json::to_value(question).expect("serialises"), expected);
-        assert_eq!(serde_json::to_value(Question::AllTables).expect("serialises"), json!({"about": "allTables"}));
+        assert_eq!(
+            serde_json::to_value(Question::AllTables).expect("serialises"),
+            json!({"about": "allTables"})
+        );
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::{ActivityInfo, Answer, ColumnInfo, Question, RowCount, SlotInfo, TableInfo};
 pub use log::{LogEntry, LogLevel};
 pub use mirror::{
-    ColumnMapping, DropOptions, Mirror, MirrorEdit, MirrorSpec, MirrorTag, PendingEdit, RowCounts, TableEngine,
-    TableLoad, TableMapping, TypeSystem, workflow_id,
+    ColumnMapping, DropOptions, GraphBar, GraphMode, GraphSpan, Mirror, MirrorEdit, MirrorSpec, MirrorTag,
+    PendingEdit, RowCounts, TableEngine, TableLoad, TableMapping, TypeSystem, workflow_id,
 };
 pub use name::{mirror_name_problem, peer_name_problem, slot_name_problem};
 pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};

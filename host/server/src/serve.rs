@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tarn_api::Credentials;
 use tarn_catalog::{Catalog, CatalogError, CatalogOptions};
 use tarn_control::{
-    Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts, ControlSettings,
-    DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
+    Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
+    ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
 };
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
 use tokio::net::TcpListener;

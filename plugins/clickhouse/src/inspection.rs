@@ -2,7 +2,7 @@
 
 use tarn_sdk::inspection::{About, Answer, Question, RowCount, unanswered};
 use tarn_sdk::sql::clickhouse::{ident, literal};
-use tarn_sdk::{Failure, clock};
+use tarn_sdk::{DestinationConfig, Failure, clock};
 
 use crate::client::{Client, Error, text_rows};
 use crate::failure::{code, of_error};
@@ -17,6 +17,10 @@ const UNKNOWN_IDENTIFIER: u32 = 47;
 pub(crate) fn inspect(client: &mut impl Client, question: &Question) -> Result<Answer, Failure> {
     match &question.about {
         About::RowCounts { tables, deleted_column } => {
+            let deleted_column = match deleted_column.as_str() {
+                "" => DestinationConfig::SOFT_DELETE_COLUMN,
+                named => named,
+            };
             count(client, tables, deleted_column, question.within_ms).map(Answer::RowCounts)
         }
         About::Schemas

@@ -16,7 +16,8 @@ async fn write(fixture: &Fixture, id: i64, first: u64, batches: &[(u64, u64)]) {
         started: UNIX_EPOCH + Duration::from_secs(minute * 60 + 59),
         ended: UNIX_EPOCH + Duration::from_secs(minute * 60 + 90),
     });
-    let checkpoint = Checkpoint { position: Position::default(), sequence: first, batches: batches.collect() };
+    let checkpoint =
+        Checkpoint { position: Position::default(), sequence: first, batches: batches.collect() };
     fixture.catalog.checkpoints(id).save(&checkpoint).await.expect("stored");
 }
 
