@@ -2,11 +2,12 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
 use tarn_catalog::CatalogError;
 use tarn_control::ControlError;
-use tarn_json::InputError;
+use tarn_json::{InputError, to_value};
 use tarn_model::Problem;
+use utoipa::ToSchema;
 
 use crate::config::RETRY_AFTER_SECONDS;
 
@@ -25,7 +26,8 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    fn status(self) -> StatusCode {
+    /// The HTTP status that goes with it.
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::InvalidArgument | Self::FailedPrecondition => StatusCode::BAD_REQUEST,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -37,6 +39,29 @@ impl Code {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
         }
     }
+}
+
+/// The body of every answer that is not a success.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Refusal {
+    /// What programs decide on: 3 invalid argument, 5 not found, 6 already exists, 7 permission denied,
+    /// 9 failed precondition, 12 unimplemented, 13 internal, 14 unavailable, 16 unauthenticated.
+    code: u8,
+    /// What is wrong, for a person.
+    message: String,
+    /// Each offending field or table on its own.
+    details: Vec<Detail>,
+}
+
+/// One offending field.
+#[derive(Serialize, ToSchema)]
+struct Detail {
+    /// Its path in the request: `table_mappings[2].source_table_identifier`.
+    field: String,
+    /// What is wrong with it.
+    message: String,
+    /// What to do; empty where there is nothing to do.
+    hint: String,
 }
 
 /// An answer that is not a success.
@@ -70,9 +95,14 @@ impl ApiError {
         InputError::new(path, "is missing").into()
     }
 
-    fn details(&self) -> Value {
-        let detail = |problem: &Problem| json!({"field": problem.path, "message": problem.message, "hint": problem.hint});
-        self.problems.iter().map(detail).collect()
+    fn into_body(self) -> Refusal {
+        let detail =
+            |problem: Problem| Detail { field: problem.path, message: problem.message, hint: problem.hint };
+        Refusal {
+            code: self.code as u8,
+            message: self.message,
+            details: self.problems.into_iter().map(detail).collect(),
+        }
     }
 }
 
@@ -125,11 +155,10 @@ impl From<CatalogError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({"code": self.code as u8, "message": self.message, "details": self.details()});
-        let status = self.status.unwrap_or(self.code.status());
-        let mut response = (status, axum::Json(body)).into_response();
+        let (code, status) = (self.code, self.status.unwrap_or(self.code.status()));
+        let mut response = (status, axum::Json(to_value(&self.into_body()))).into_response();
         let headers = response.headers_mut();
-        match self.code {
+        match code {
             Code::Unauthenticated => {
                 let scheme = HeaderValue::from_static("Basic realm=\"tarn\", charset=\"UTF-8\"");
                 headers.insert(header::WWW_AUTHENTICATE, scheme);

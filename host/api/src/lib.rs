@@ -10,6 +10,8 @@ mod auth;
 mod config;
 mod error;
 mod guard;
+mod openapi;
+mod operation;
 mod request;
 mod routes;
 
@@ -20,6 +22,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use tarn_control::Control;
 
 pub use auth::{Credentials, password_digest};
+pub use openapi::openapi;
 
 /// The API's router, to be served by axum.
 pub fn router(control: Control, credentials: &Credentials) -> Router {

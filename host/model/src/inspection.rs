@@ -56,7 +56,7 @@ pub enum Answer {
 }
 
 /// A table that rows can come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
 pub struct TableInfo {
     /// Its name without the schema.
@@ -70,7 +70,7 @@ pub struct TableInfo {
 }
 
 /// A column.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
 pub struct ColumnInfo {
     /// Its name.
@@ -87,16 +87,18 @@ pub struct ColumnInfo {
 
 /// A place in the store's log that a reader holds. Sizes are in MiB where their name ends in `_mb`, else
 /// in bytes; what a role may not see is empty or absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
 pub struct SlotInfo {
     /// Its name.
     pub slot_name: String,
     /// Where the last checkpoint of the store began.
     #[serde(rename(serialize = "redoLSN"))]
+    #[schema(rename = "redoLSN")]
     pub redo_lsn: String,
     /// The oldest place that the slot keeps.
     #[serde(rename(serialize = "restartLSN"))]
+    #[schema(rename = "restartLSN")]
     pub restart_lsn: String,
     /// Whether a reader is connected.
     pub active: bool,
@@ -104,14 +106,17 @@ pub struct SlotInfo {
     pub lag_in_mb: f64,
     /// Up to where its reader has confirmed.
     #[serde(rename(serialize = "confirmedFlushLSN"))]
+    #[schema(rename = "confirmedFlushLSN")]
     pub confirmed_flush_lsn: String,
     /// Whether what it keeps is still there.
     pub wal_status: String,
     /// Up to where the log was sent to its reader.
     #[serde(rename(serialize = "sentLSN"))]
+    #[schema(rename = "sentLSN")]
     pub sent_lsn: Option<String>,
     /// The log's end.
     #[serde(rename(serialize = "currentLSN"))]
+    #[schema(rename = "currentLSN")]
     pub current_lsn: String,
     /// From the oldest place that it keeps to what is confirmed.
     pub restart_to_confirmed_mb: f64,
@@ -138,7 +143,7 @@ pub struct SlotInfo {
 }
 
 /// What a connection of the service is doing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
 pub struct ActivityInfo {
     /// The store's process.

@@ -4,6 +4,9 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Microseconds since 1970-01-01 UTC. It serialises as RFC 3339 with as many fraction digits as it
 /// needs: 0, 3 or 6.
@@ -90,6 +93,18 @@ impl fmt::Display for Timestamp {
         f.write_str("Z")
     }
 }
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A moment in UTC, with as many fraction digits as it needs."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

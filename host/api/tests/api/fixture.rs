@@ -1,5 +1,6 @@
 //! A router with everything behind it, and what a test needs to play the rest of the world.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -10,10 +11,13 @@ use serde_json::{Value, json};
 use tarn_api::{Credentials, router};
 use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
-    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
-    Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, PeerProbe, Pending,
+    Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
-use tarn_model::{Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret};
+use tarn_model::{
+    Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question, ScriptLanguage,
+    Secret,
+};
 use tower::ServiceExt as _;
 
 /// The password of every fixture.
@@ -32,6 +36,10 @@ pub struct Stores {
     pub looks: Mutex<Vec<(Purpose, Vec<String>)>>,
     /// What happens while the stores are looked at the next time.
     pub meanwhile: Mutex<Option<Pending<'static, ()>>>,
+    /// What the stores answer, by their peer and the kind of question.
+    pub answers: Mutex<HashMap<(String, &'static str), Result<Answer, Failure>>>,
+    /// What they were asked.
+    pub questions: Mutex<Vec<(String, Question)>>,
     /// Peers that were probed, with the password each was probed with.
     pub probed: Mutex<Vec<(String, String)>>,
 }
@@ -46,7 +54,7 @@ impl PeerProbe for Stores {
             self.probed.lock().expect("whole").push((peer.name.clone(), password));
             match self.unreachable.lock().expect("whole").clone() {
                 Some(reason) => Err(Failure::retry("unreachable", peer.config.strike_secrets(&reason))),
-                None => Ok("15.8 (test)".into()),
+                None => Ok("17.2".into()),
             }
         })
     }
@@ -66,6 +74,28 @@ impl Validator for Stores {
     }
 }
 
+impl Inspector for Stores {
+    fn ask<'a>(&'a self, peer: &'a Peer, question: &'a Question) -> Pending<'a, Result<Answer, Failure>> {
+        Box::pin(async move {
+            self.questions.lock().expect("whole").push((peer.name.clone(), question.clone()));
+            let kind = match question {
+                Question::Schemas => "schemas",
+                Question::Tables { .. } => "tables",
+                Question::AllTables => "allTables",
+                Question::Columns { .. } => "columns",
+                Question::Publications => "publications",
+                Question::Slots => "slots",
+                Question::Activity => "activity",
+                Question::RowCounts { .. } => "rowCounts",
+            };
+            let unknown =
+                || Err(Failure::permanent("question_unknown", "this connector cannot answer the question"));
+            let answers = self.answers.lock().expect("whole");
+            answers.get(&(peer.name.clone(), kind)).cloned().unwrap_or_else(unknown)
+        })
+    }
+}
+
 /// Compiles what does not say `syntax error`.
 struct Compiler;
 
@@ -78,6 +108,9 @@ impl ScriptCompiler for Compiler {
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
+            }
+            if script.source.contains("compiler down") {
+                return Err(CompileError::Failed("planted-inside".into()));
             }
             if script.source.contains("panic") {
                 panic!("a compiler that panics");
@@ -145,19 +178,15 @@ impl Fixture {
             catalog,
             validator: Arc::clone(&stores) as Arc<dyn Validator>,
             probe: Arc::clone(&stores) as Arc<dyn PeerProbe>,
+            inspector: Arc::clone(&stores) as Arc<dyn Inspector>,
             compiler: Arc::new(Compiler),
-            connectors: vec![ConnectorSummary {
-                name: "postgres".into(),
-                version: "0.1.0".into(),
-                kind: "source".into(),
-                capabilities: vec!["postgres".into()],
-            }],
+            connectors: connectors(),
             progress: Progress::default(),
         };
         let settings = ControlSettings {
             edition,
             scripts_enabled: edition.scripts_by_default(),
-            version: "1.2.3".into(),
+            version: "0.1.0".into(),
         };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
@@ -279,9 +308,34 @@ impl Fixture {
         *self.stores.unreachable.lock().expect("whole") = Some(reason.into());
     }
 
+    /// What a store answers to a kind of question from now on, as its connector writes it.
+    pub fn answer(&self, peer: &str, kind: &'static str, answer: Value) {
+        let answer = serde_json::from_value(json!({kind: answer})).expect("an answer of the contract");
+        self.stores.answers.lock().expect("whole").insert((peer.into(), kind), Ok(answer));
+    }
+
+    /// Why a store does not answer a kind of question from now on.
+    pub fn fail(&self, peer: &str, kind: &'static str, failure: Failure) {
+        self.stores.answers.lock().expect("whole").insert((peer.into(), kind), Err(failure));
+    }
+
     pub fn find_problems(&self, problems: &[Problem]) {
         *self.stores.problems.lock().expect("whole") = problems.to_vec();
     }
+}
+
+fn connectors() -> Vec<ConnectorSummary> {
+    let connector = |name: &str, kind: &str, capabilities: &[&str]| ConnectorSummary {
+        name: name.into(),
+        version: "0.1.0".into(),
+        kind: kind.into(),
+        capabilities: capabilities.iter().map(|&capability| capability.into()).collect(),
+    };
+    vec![
+        connector("postgres", "source", &["log", "clock", "postgres"]),
+        connector("clickhouse", "destination", &["log", "clock", "clickhouse"]),
+        connector("script-lua", "script", &["log", "clock"]),
+    ]
 }
 
 pub fn postgres_peer(name: &str) -> Value {

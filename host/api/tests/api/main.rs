@@ -3,7 +3,9 @@
 
 mod authentication;
 mod batches;
+mod counts;
 mod creation;
+mod document;
 mod edits;
 mod envelope;
 mod fixture;
@@ -15,3 +17,6 @@ mod peers;
 mod scripts;
 mod secrets;
 mod states;
+mod stores;
+mod story;
+mod tags;

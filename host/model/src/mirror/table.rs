@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::enumerated::{Enumerated, serde_by_name};
 
 /// Which table goes where, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct TableMapping {
     /// `schema.table` at the source. Clients also write the parts in double quotes, as in SQL.
@@ -29,7 +29,7 @@ pub struct TableMapping {
 }
 
 /// Settings of one column.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct ColumnMapping {
     /// Column at the source.

@@ -1,0 +1,276 @@
+//! Every example of the document, sent in an order in which each makes sense.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use serde_json::{Map, Value, json};
+use tarn_api::openapi;
+use tarn_model::{Edition, MirrorState, Position, RowCounts};
+use tarn_replication::{BatchRecord, Checkpoint, Checkpoints as _, PartitionDone, SnapshotLedger as _};
+
+use crate::fixture::{Fixture, Reply, clickhouse_peer, postgres_peer};
+
+/// Values that differ from run to run: of these only the type is compared.
+const VARYING: [&str; 6] =
+    ["createdAt", "startTime", "errorTimestamp", "digest", "time", "avgTimePerPartitionMs"];
+
+/// How keys of requests are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    Camel,
+    Snake,
+}
+
+/// An operation of the document.
+struct Operation {
+    id: String,
+    method: Method,
+    path: String,
+    body: Value,
+}
+
+impl Operation {
+    fn parameter(parameter: &Value, spelling: Spelling) -> (String, String, bool) {
+        let name = parameter["name"].as_str().expect("a name");
+        let name = if spelling == Spelling::Snake { name.to_owned() } else { camel(name) };
+        let text = match &parameter["example"] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        (name, text, parameter["in"] == "path")
+    }
+
+    /// Its example as a request: path and body.
+    fn request(&self, spelling: Spelling) -> (String, Option<Value>) {
+        let mut path = self.path.clone();
+        let mut query = Vec::new();
+        for parameter in self.body["parameters"].as_array().into_iter().flatten() {
+            if parameter["example"].is_null() {
+                assert_ne!(parameter["required"], true, "{}: {parameter}", self.id);
+                continue;
+            }
+            let (name, text, in_path) = Self::parameter(parameter, spelling);
+            if in_path {
+                path = path.replace(&format!("{{{}}}", parameter["name"].as_str().expect("a name")), &text);
+            } else {
+                query.push(format!("{name}={text}"));
+            }
+        }
+        if !query.is_empty() {
+            path = format!("{path}?{}", query.join("&"));
+        }
+        let content = &self.body["requestBody"]["content"]["application/json"];
+        let request = content.get("example").cloned();
+        (path, request.map(|request| if spelling == Spelling::Snake { snake_keys(request) } else { request }))
+    }
+
+    fn answer(&self) -> &Value {
+        &self.body["responses"]["200"]["content"]["application/json"]["example"]
+    }
+}
+
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |camel, word| camel + &word[..1].to_uppercase() + &word[1..])
+}
+
+fn snake_keys(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(snake_keys).collect(),
+        Value::Object(object) => {
+            let snake = |key: &str| {
+                key.chars().fold(String::new(), |snake, character| match character {
+                    upper if upper.is_ascii_uppercase() => format!("{snake}_{}", upper.to_ascii_lowercase()),
+                    other => format!("{snake}{other}"),
+                })
+            };
+            Value::Object(object.into_iter().map(|(key, value)| (snake(&key), snake_keys(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn operations() -> Vec<Operation> {
+    let document: Value = serde_json::from_str(&openapi()).expect("the document is JSON");
+    let paths = document["paths"].as_object().expect("paths").clone();
+    let mut operations = Vec::new();
+    for (path, verbs) in paths {
+        for (verb, body) in verbs.as_object().expect("verbs") {
+            operations.push(Operation {
+                id: body["operationId"].as_str().expect("an id").to_owned(),
+                method: verb.to_uppercase().parse().expect("a verb"),
+                path: path.clone(),
+                body: body.clone(),
+            });
+        }
+    }
+    operations
+}
+
+/// The value with what varies made equal.
+fn settled(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(settled).collect(),
+        Value::Object(object) => {
+            let settle = |(key, value): (&String, &Value)| {
+                let settled = match value {
+                    Value::String(_) if VARYING.contains(&key.as_str()) => json!("…"),
+                    Value::Number(_) if VARYING.contains(&key.as_str()) => json!(0),
+                    other => settled(other),
+                };
+                (key.clone(), settled)
+            };
+            Value::Object(object.iter().map(settle).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The story so far.
+struct Story {
+    fixture: Fixture,
+    operations: Vec<Operation>,
+    told: BTreeSet<String>,
+    spelling: Spelling,
+}
+
+impl Story {
+    /// Sends the examples of these operations.
+    async fn tell(&mut self, ids: &[&str]) {
+        for id in ids {
+            let operation = self.operations.iter().find(|operation| operation.id == *id);
+            let operation = operation.unwrap_or_else(|| panic!("the document has no {id}"));
+            let (path, request) = operation.request(self.spelling);
+            let body = request.map_or_else(Body::empty, |request| Body::from(request.to_string()));
+            let reply = self.fixture.call(operation.method.clone(), &path, body).await;
+            assert_eq!(settled(&reply.ok()), settled(operation.answer()), "{id} in {:?}", self.spelling);
+            self.told.insert((*id).to_owned());
+        }
+    }
+
+    async fn tell_of_peers(&mut self) {
+        self.tell(&["isAlive", "isReady", "getVersion", "getInstanceInfo", "createPeer"]).await;
+        let body = json!({"peer": clickhouse_peer("analytics")});
+        assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
+        self.tell(&["validatePeer", "listPeers", "getPeer", "getPeerType"]).await;
+        self.fixture.answer("shop", "schemas", json!(["public", "sales"]));
+        self.fixture.answer("shop", "publications", json!(["tarn_pub_orders"]));
+        self.fixture.answer("shop", "tables", self.example("listTables", "tables"));
+        self.fixture.answer("shop", "allTables", json!(["public.events", "public.orders", "sales.totals"]));
+        self.fixture.answer("shop", "columns", self.example("listColumns", "columns"));
+        self.tell(&["listSchemas", "listPublications", "listTables", "listAllTables", "listColumns"]).await;
+    }
+
+    /// A part of an example, for a store to answer: connectors write it as the API does.
+    fn example(&self, id: &str, key: &str) -> Value {
+        let operation = self.operations.iter().find(|operation| operation.id == id).expect("described");
+        operation.answer()[key].clone()
+    }
+
+    async fn tell_of_mirrors(&mut self) {
+        self.tell(&["storeScript", "listScripts", "listScriptVersions", "validateMirror", "createMirror"])
+            .await;
+        play_the_run(&self.fixture).await;
+        self.fixture.answer("shop", "slots", slots());
+        self.fixture.answer("shop", "activity", activity(self.example("listActivity", "statData")));
+        self.fixture.answer("shop", "rowCounts", json!([{"table": "public.orders", "rows": 43}]));
+        self.fixture.answer("analytics", "rowCounts", json!([{"table": "orders", "rows": 43}]));
+        self.tell(&["listSlots", "listActivity", "listMirrors", "listMirrorNames", "getMirrorStatus"]).await;
+        self.tell(&["getInitialLoad", "listBatches", "listBatchesByName", "graphRows"]).await;
+        self.tell(&["countTableChanges", "countRowsSynced", "countRows", "replaceTags", "listTags"]).await;
+        self.tell(&["listLogs", "changeMirrorState"]).await;
+    }
+
+    async fn tell_of_the_end(&mut self) {
+        let script = json!({"script": {"id": -1, "lang": "lua", "name": "other", "source": "x"}});
+        assert_eq!(self.fixture.post("scripts", script).await.ok(), json!({"id": 2}));
+        let body = json!({"peer": postgres_peer("old_shop")});
+        assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
+        self.tell(&["deleteScript", "dropPeer"]).await;
+    }
+}
+
+/// What the run of the mirror `orders` stores: a loaded table and a batch.
+async fn play_the_run(fixture: &Fixture) {
+    let id = fixture.stored("orders").await.id;
+    let catalog = fixture.control.catalog();
+    catalog.begin_load(id, &[("public.orders".into(), "orders".into())]).await.expect("stored");
+    let ledger = catalog.ledger(id);
+    ledger.planned("public.orders", &["p".into()]).await.expect("stored");
+    let table = "public.orders".into();
+    let done = PartitionDone { table, number: 0, generation: 1, horizon: "h".into(), rows: 40 };
+    ledger.done(&done).await.expect("stored");
+    catalog.begin_stream(id, &Position::default()).await.expect("stored");
+    let started = UNIX_EPOCH + Duration::from_millis(1_732_795_210_250);
+    let ended = UNIX_EPOCH + Duration::from_secs(1_732_795_211);
+    let (first_sequence, last_sequence) = (27_440_072, 27_702_216);
+    let batch = BatchRecord { number: 1, rows: 5, first_sequence, last_sequence, started, ended };
+    let checkpoint = Checkpoint { position: Position::default(), sequence: 1, batches: vec![batch] };
+    catalog.checkpoints(id).save(&checkpoint).await.expect("stored");
+    let counts = RowCounts { inserts_count: 3, updates_count: 2, ..RowCounts::default() };
+    catalog.count_rows(id, &[("orders".into(), counts)]).await.expect("stored");
+    fixture.observe("orders", MirrorState::Running).await;
+}
+
+/// The slot of the example, in the words of the contract of connectors, and one of somebody else.
+fn slots() -> Value {
+    json!([
+        {"slotName": "somebodys"},
+        {"slotName": "tarn_slot_orders", "redoLsn": "0/1A2B3C8", "restartLsn": "0/1A2B3C8", "active": true,
+            "lagInMb": 0.25, "confirmedFlushLsn": "0/1A6B3C8", "walStatus": "reserved", "sentLsn": "0/1A6B3C8",
+            "currentLsn": "0/1A6B3C8", "restartToConfirmedMb": 0.25, "confirmedToCurrentMb": 0,
+            "waitEventType": "Client", "waitEvent": "WalSenderWaitForWal", "backendState": "active",
+            "logicalDecodingWorkMemMb": 64, "spillTxns": 0, "spillCount": 0, "spillBytes": 0}
+    ])
+}
+
+fn activity(mut shown: Value) -> Value {
+    for session in shown.as_array_mut().expect("a list") {
+        session["pid"] = json!(4711);
+    }
+    shown
+}
+
+#[tokio::test]
+async fn every_example_is_what_the_server_takes_and_answers_in_both_spellings() {
+    for spelling in [Spelling::Camel, Spelling::Snake] {
+        let fixture = Fixture::new().await;
+        let mut story = Story { fixture, operations: operations(), told: BTreeSet::new(), spelling };
+        story.tell_of_peers().await;
+        story.tell_of_mirrors().await;
+        story.tell_of_the_end().await;
+        let all: BTreeSet<_> = story.operations.iter().map(|operation| operation.id.clone()).collect();
+        assert_eq!(story.told, all, "every operation of the document has its part");
+    }
+}
+
+/// The refusal that the document shows for a status.
+fn shown_refusal(status: u16) -> Value {
+    let document: Value = serde_json::from_str(&openapi()).expect("the document is JSON");
+    let response = &document["components"]["responses"][status.to_string()];
+    response["content"]["application/json"]["example"].clone()
+}
+
+#[tokio::test]
+async fn every_refusal_that_the_document_shows_is_one_that_the_server_gives() {
+    let fixture = Fixture::new().await.with_peers().await;
+    fixture.mirror("orders").await;
+    let assert_shown = |reply: Reply| assert_eq!(reply.json(), shown_refusal(reply.status.as_u16()));
+    let script = |source: &str| json!({"script": {"id": -1, "lang": "lua", "name": "a", "source": source}});
+    assert_shown(fixture.post("mirrors/logs", json!({"level": "DEBUG"})).await);
+    let anonymous = Request::get("/api/v1/peers/list").body(Body::empty()).expect("a request");
+    assert_shown(fixture.send(anonymous).await);
+    assert_shown(Fixture::in_edition(Edition::Hosted).await.post("scripts", script("x")).await);
+    assert_shown(fixture.post("mirrors/status", json!({"flowJobName": "none"})).await);
+    assert_shown(fixture.post("flows/cdc/create", crate::fixture::creation("orders")).await);
+    assert_shown(fixture.post("scripts", script("compiler down")).await);
+    fixture.control.catalog().close().await;
+    assert_shown(fixture.get("peers/list").await);
+    let document: Value = serde_json::from_str(&openapi()).expect("the document is JSON");
+    let statuses: Vec<_> =
+        document["components"]["responses"].as_object().expect("responses").keys().collect();
+    assert_eq!(statuses, ["400", "401", "403", "404", "409", "500", "503"], "each was shown above");
+}
