@@ -245,7 +245,7 @@ impl Engine {
     /// Starts the process and waits; false when it ended instead.
     fn serve(&mut self) -> bool {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
-        let mut command = Command::new(python());
+        let mut command = Command::new(venv::program("python"));
         command
             .arg(script)
             .arg("--path")
@@ -268,13 +268,4 @@ impl Engine {
     fn log_tail(&self) -> String {
         process::log_tail(self.folder.path())
     }
-}
-
-/// The interpreter of the virtual environment that has the engine.
-fn python() -> PathBuf {
-    let venv = std::env::var_os("TARN_VENV").filter(|venv| !venv.is_empty()).map(PathBuf::from);
-    let venv = venv.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/setup/venv"));
-    let python = venv.join("bin/python");
-    assert!(python.exists(), "no {}: run tests/harness/setup", python.display());
-    python
 }

@@ -15,7 +15,7 @@
 //!
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
-//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Tarn`], [`HttpAnswer`], [`Row`],
+//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`], [`Row`],
 //! [`until`], [`until_within`].
 
 mod clickhouse;
@@ -25,14 +25,17 @@ mod leash;
 mod port;
 mod postgres;
 mod process;
+mod schemathesis;
 mod server_url;
 mod tarn;
 mod tsv;
+mod venv;
 mod wait;
 
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
 pub use postgres::{Postgres, Session};
+pub use schemathesis::Schemathesis;
 pub use tarn::Tarn;
 pub use wait::{until, until_within};
 

@@ -194,6 +194,11 @@ impl Fixture {
         Self { router, control, stores, transcript: Mutex::default(), _folder: folder }
     }
 
+    /// The router, to be served on a socket.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
     /// Sends a request as it is.
     pub async fn send(&self, request: Request<Body>) -> Reply {
         let line = format!("{} {}", request.method(), request.uri());

@@ -3,8 +3,11 @@
 
 mod authentication;
 mod batches;
+mod conformance;
+mod contract;
 mod counts;
 mod creation;
+mod described;
 mod document;
 mod edits;
 mod envelope;

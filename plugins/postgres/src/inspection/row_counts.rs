@@ -6,7 +6,7 @@ use tarn_sdk::{Failure, clock};
 
 use super::{CANCELED, ask, limit};
 use crate::catalog::{self, CatalogTable, Kind};
-use crate::config::COUNTED_BYTES_MAX;
+use crate::config::{COUNTED_BYTES_MAX, LOOK_UP_MS_MIN};
 use crate::peer::{Peer, number, single};
 use crate::side::Side;
 use crate::table_name::TableName;
@@ -19,6 +19,7 @@ pub(super) fn count<P: Peer>(
     within_ms: u32,
 ) -> Result<Vec<RowCount>, Failure> {
     let began = clock::monotonic();
+    limit(side, look_up_ms(within_ms))?;
     let names: Vec<Option<TableName>> = tables.iter().map(|table| TableName::parse(table)).collect();
     let found = catalog::tables_named(side, names.iter().flatten())?;
     let mut counts = Vec::with_capacity(tables.len());
@@ -28,12 +29,20 @@ pub(super) fn count<P: Peer>(
         // 0 would be no limit.
         let share_ms = if within_ms == 0 { 0 } else { (within_ms.saturating_sub(spent_ms) / left).max(1) };
         let counted = match name.as_ref().and_then(|name| found.get(name)) {
-            Some(known) => count_one(side, known, share_ms)?,
+            Some(known) => {
+                limit(side, look_up_ms(within_ms))?;
+                count_one(side, known, share_ms)?
+            }
             None => Counted::default(),
         };
         counts.push(RowCount { table: table.clone(), rows: counted.rows, approximate: counted.approximate });
     }
     Ok(counts)
+}
+
+/// What the catalog may take: a guess is worth little time more than there is.
+fn look_up_ms(within_ms: u32) -> u32 {
+    if within_ms == 0 { 0 } else { within_ms.max(LOOK_UP_MS_MIN) }
 }
 
 #[derive(Default)]
@@ -54,7 +63,7 @@ fn count_one<P: Peer>(side: &mut Side<P>, table: &CatalogTable, share_ms: u32) -
                 let rows = number(&single(rows, "a count")?, 0)?;
                 return Ok(Counted { rows: Some(rows), approximate: false });
             }
-            Err(error) if error.sqlstate == CANCELED => limit(side, share_ms.max(1000))?,
+            Err(error) if error.sqlstate == CANCELED => {}
             Err(error) if error.is_passing() => return Err(error.into()),
             // The role may not read it, or it was dropped just now: the others can still be counted.
             Err(_) => return Ok(Counted::default()),
