@@ -81,7 +81,11 @@ fn count_one(
         }
         Err(Error { code: 0, message }) => Err(failed(Error { code: 0, message })),
         // Dropped just now, of another form, or not for the user's eyes: the others can still be counted.
-        Err(error) if matches!(error.code, UNKNOWN_IDENTIFIER | code::UNKNOWN_TABLE | 497) => Ok(uncounted),
+        Err(error)
+            if matches!(error.code, UNKNOWN_IDENTIFIER | code::UNKNOWN_TABLE | code::ACCESS_DENIED) =>
+        {
+            Ok(uncounted)
+        }
         Err(error) => Err(failed(error)),
     }
 }

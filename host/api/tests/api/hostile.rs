@@ -1,10 +1,11 @@
 //! No request makes a failure of the server's: random shapes in every place a client can fill.
 
+use axum::body::Body;
 use axum::http::Method;
 use serde_json::{Value, json};
-
 use tarn_model::MirrorState;
 
+use crate::described::{Spelling, operations};
 use crate::fixture::{Fixture, clickhouse_peer, creation, postgres_peer};
 
 const SEED: u64 = 0x7461_726e;
@@ -57,6 +58,13 @@ const KEYS: &[&str] = &[
     "attachToExisting",
     "skip_validation",
     "includeFlowInfo",
+    "aggregateType",
+    "mode",
+    "sourceTables",
+    "flowName",
+    "tags",
+    "key",
+    "value",
 ];
 
 /// A small generator, so that a failure is found again by its seed.
@@ -119,33 +127,45 @@ impl Random {
     }
 }
 
-/// Good requests, to be spoilt.
-fn templates() -> Vec<(&'static str, Value)> {
+/// Good requests, to be spoilt: the document's examples, and edits, which have none.
+fn templates() -> Vec<(String, Value)> {
     let table = json!({"source_table_identifier": "public.t", "destination_table_identifier": "t",
         "exclude": ["a"], "columns": [{"source_name": "b", "ordering": 1}], "engine": 0});
     let update = json!({"cdcFlowConfigUpdate": {"additionalTables": [table], "removedTables": [table],
         "batchSize": 5, "idleTimeout": "6"}});
+    let edit = json!({"flowJobName": "p", "requestedFlowState": 1, "flowConfigUpdate": update});
     let mut mirror = creation("n");
     mirror["connection_configs"]["table_mappings"] = json!([table]);
     mirror["connection_configs"]["env"] = json!({"A": "b"});
-    vec![
-        ("peers/create", json!({"peer": postgres_peer("new"), "allow_update": true})),
-        ("peers/validate", json!({"peer": clickhouse_peer("ch")})),
-        ("flows/cdc/create", mirror.clone()),
-        ("mirrors/cdc/validate", mirror),
-        ("mirrors/state_change", json!({"flowJobName": "m", "requestedFlowState": "STATUS_PAUSED"})),
-        (
-            "mirrors/state_change",
-            json!({"flowJobName": "p", "requestedFlowState": 1, "flowConfigUpdate": update}),
-        ),
-        ("mirrors/status", json!({"flowJobName": "m", "includeFlowInfo": true})),
-        (
-            "mirrors/logs",
-            json!({"flow_job_name": "m", "level": "ALL", "page": 1, "num_per_page": 5, "before_id": 9}),
-        ),
-        ("mirrors/cdc/batches", json!({"flowJobName": "m", "limit": 5, "ascending": true, "afterId": "1"})),
-        ("scripts", json!({"script": {"id": -1, "lang": "lua", "name": "s", "source": "x"}})),
-    ]
+    let mut templates = vec![
+        ("/api/v1/mirrors/state_change".to_owned(), edit),
+        ("/api/v1/flows/cdc/create".to_owned(), mirror),
+        ("/api/v1/peers/validate".to_owned(), json!({"peer": clickhouse_peer("ch")})),
+        ("/api/v1/peers/create".to_owned(), json!({"peer": postgres_peer("new"), "allow_update": true})),
+    ];
+    for operation in operations() {
+        if let (path, Some(request)) = operation.request(Spelling::Camel) {
+            templates.push((path, request));
+        }
+    }
+    templates
+}
+
+/// Routes that read, each up to where a name or a value follows.
+fn gets() -> Vec<String> {
+    let mut gets = Vec::new();
+    for operation in operations().iter().filter(|operation| operation.method == Method::GET) {
+        if let Some((before, _)) = operation.path.split_once('{') {
+            gets.push(before.to_owned());
+        }
+        for parameter in operation.body["parameters"].as_array().into_iter().flatten() {
+            if parameter["in"] == "query" && !operation.path.contains('{') {
+                let name = parameter["name"].as_str().expect("a name");
+                gets.push(format!("{}?peer_name=pg&{name}=", operation.path));
+            }
+        }
+    }
+    gets
 }
 
 /// Replaces one place of a request, chosen at random, by something else.
@@ -170,45 +190,36 @@ async fn no_request_makes_a_failure_of_the_servers() {
     fixture.mirror_in("p", MirrorState::Paused).await;
     let templates = templates();
     let mut random = Random(SEED);
-    let posts = [
-        "peers/create",
-        "peers/validate",
-        "peers/drop",
-        "flows/cdc/create",
-        "mirrors/cdc/validate",
-        "mirrors/state_change",
-        "mirrors/status",
-        "mirrors/logs",
-        "mirrors/cdc/batches",
-        "scripts",
-    ];
-    let gets =
-        ["peers/info/", "peers/type/", "scripts/", "mirrors/cdc/batches/", "mirrors/total_rows_synced/"];
+    let posts: Vec<_> = templates.iter().map(|(path, _)| path.clone()).collect();
+    let gets = gets();
     let names =
         ["m", "%00", "%2e%2e%2f", "%ff", "-1", "9223372036854775808", "a%20b?limit=%00&afterId=x", "?limit"];
     let (mut taken, mut refused) = (0, 0);
     for round in 0..ROUNDS {
         let reply = match random.below(8) {
-            0 => fixture.get(&format!("{}{}", random.pick(&gets), random.pick(&names))).await,
+            0 => {
+                let path = format!("{}{}", gets[random.below(gets.len())], random.pick(&names));
+                fixture.call(Method::GET, &path, Body::empty()).await
+            }
             1 => {
                 let mut text = random.object(6).to_string();
                 text.truncate(text.floor_char_boundary(random.below(text.len() + 1)));
-                fixture.post_text(random.pick(&posts), &text).await
+                fixture.call(Method::POST, &posts[random.below(posts.len())], text).await
             }
             2 => {
                 let method =
                     [Method::PUT, Method::DELETE, Method::OPTIONS, Method::HEAD][random.below(4)].clone();
-                let path = format!("/api/v1/{}", random.pick(&posts));
-                fixture.call(method, &path, random.object(3).to_string()).await
+                let path = &posts[random.below(posts.len())];
+                fixture.call(method, path, random.object(3).to_string()).await
             }
             3..=6 => {
                 let (path, mut body) = templates[random.below(templates.len())].clone();
                 spoil(&mut body, &mut random);
-                fixture.post(path, body).await
+                fixture.call(Method::POST, &path, body.to_string()).await
             }
             _ => {
-                let body = random.object(6);
-                fixture.post(random.pick(&posts), body).await
+                let body = random.object(6).to_string();
+                fixture.call(Method::POST, &posts[random.below(posts.len())], body).await
             }
         };
         assert!(

@@ -3,6 +3,7 @@
 
 mod authentication;
 mod batches;
+mod bodies;
 mod conformance;
 mod contract;
 mod counts;
@@ -17,6 +18,7 @@ mod instance;
 mod logs;
 mod mirrors;
 mod peers;
+mod rules;
 mod scripts;
 mod secrets;
 mod states;
