@@ -88,7 +88,7 @@ impl Control {
             })
             .await?;
         if filter == SlotFilter::OfMirrors {
-            let mirrors = self.catalog().mirrors().await?.into_iter();
+            let mirrors = self.catalog().mirrors().await?.mirrors.into_iter();
             let own: Vec<_> = mirrors.map(|m| m.spec).filter(|spec| spec.source_peer == peer).collect();
             slots.retain(|slot| own.iter().any(|spec| spec.slot() == slot.slot_name));
         }

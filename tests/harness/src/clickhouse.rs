@@ -1,6 +1,6 @@
 //! The ClickHouse engine behind its HTTP interface.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,6 +15,7 @@ use crate::port::free_port;
 use crate::process::{self, Process};
 use crate::server_url::ServerUrl;
 use crate::tsv;
+use crate::venv;
 use crate::wait::until_within;
 
 const USER: &str = "tarn";

@@ -33,7 +33,7 @@ impl Schemathesis<'_> {
             .args(["--header", &format!("Authorization: {authorization}")])
             .args(["--checks", &self.checks.join(",")])
             .args(["--seed", &self.seed.to_string(), "--generation-deterministic"])
-            .args(["--generation-database", "none", "--max-examples", &self.examples.to_string()])
+            .args(["--max-examples", &self.examples.to_string()])
             .args(["--phases", "examples,coverage,fuzzing", "--request-timeout", "60"])
             // A machine that other tests keep busy is not the API's fault.
             .args(["--suppress-health-check", "all"]);

@@ -104,7 +104,7 @@ async fn what_the_document_says_of_a_route_holds_without_credentials_and_with_no
     let fixture = Fixture::new().await;
     for (path, verbs) in document()["paths"].as_object().expect("paths") {
         for (verb, operation) in verbs.as_object().expect("verbs") {
-            let url = path.replace("{id}", "5").replace('{', "").replace('}', "");
+            let url = path.replace("{id}", "5").replace(['{', '}'], "");
             let request = Request::builder().method(verb.to_uppercase().as_str()).uri(&url);
             let reply = fixture.send(request.body(Body::empty()).expect("a request")).await;
             let open = operation.get("security").is_some();

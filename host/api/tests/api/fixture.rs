@@ -25,6 +25,9 @@ pub const PASSWORD: &str = "planted-api-password";
 /// `Authorization` of the usual client.
 pub const AUTHORIZATION: &str = "Basic OnBsYW50ZWQtYXBpLXBhc3N3b3Jk";
 
+/// What a store says to a question.
+type Answered = Result<Answer, Failure>;
+
 /// What the stores say, to be set by a test.
 #[derive(Default)]
 pub struct Stores {
@@ -37,7 +40,7 @@ pub struct Stores {
     /// What happens while the stores are looked at the next time.
     pub meanwhile: Mutex<Option<Pending<'static, ()>>>,
     /// What the stores answer, by their peer and the kind of question.
-    pub answers: Mutex<HashMap<(String, &'static str), Result<Answer, Failure>>>,
+    pub answers: Mutex<HashMap<(String, &'static str), Answered>>,
     /// What they were asked.
     pub questions: Mutex<Vec<(String, Question)>>,
     /// Peers that were probed, with the password each was probed with.

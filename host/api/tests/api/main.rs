@@ -21,6 +21,7 @@ mod peers;
 mod rules;
 mod scripts;
 mod secrets;
+mod shop;
 mod states;
 mod stores;
 mod story;

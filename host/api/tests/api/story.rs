@@ -1,17 +1,15 @@
 //! Every example of the document, sent in an order in which each makes sense.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, UNIX_EPOCH};
-
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use tarn_api::openapi;
-use tarn_model::{Edition, MirrorState, Position, RowCounts};
-use tarn_replication::{BatchRecord, Checkpoint, Checkpoints as _, PartitionDone, SnapshotLedger as _};
+use tarn_model::Edition;
 
 use crate::described::{Operation, Spelling, operations};
 use crate::fixture::{Fixture, Reply, clickhouse_peer, postgres_peer};
+use crate::shop;
 
 /// Values that differ from run to run: of these only the type is compared.
 const VARYING: [&str; 6] =
@@ -63,28 +61,14 @@ impl Story {
         let body = json!({"peer": clickhouse_peer("analytics")});
         assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
         self.tell(&["validatePeer", "listPeers", "getPeer", "getPeerType"]).await;
-        self.fixture.answer("shop", "schemas", json!(["public", "sales"]));
-        self.fixture.answer("shop", "publications", json!(["tarn_pub_orders"]));
-        self.fixture.answer("shop", "tables", self.example("listTables", "tables"));
-        self.fixture.answer("shop", "allTables", json!(["public.events", "public.orders", "sales.totals"]));
-        self.fixture.answer("shop", "columns", self.example("listColumns", "columns"));
+        shop::answer_questions(&self.fixture);
         self.tell(&["listSchemas", "listPublications", "listTables", "listAllTables", "listColumns"]).await;
-    }
-
-    /// A part of an example, for a store to answer: connectors write it as the API does.
-    fn example(&self, id: &str, key: &str) -> Value {
-        let operation = self.operations.iter().find(|operation| operation.id == id).expect("described");
-        operation.answer()[key].clone()
     }
 
     async fn tell_of_mirrors(&mut self) {
         self.tell(&["storeScript", "listScripts", "listScriptVersions", "validateMirror", "createMirror"])
             .await;
-        play_the_run(&self.fixture).await;
-        self.fixture.answer("shop", "slots", slots());
-        self.fixture.answer("shop", "activity", activity(self.example("listActivity", "statData")));
-        self.fixture.answer("shop", "rowCounts", json!([{"table": "public.orders", "rows": 43}]));
-        self.fixture.answer("analytics", "rowCounts", json!([{"table": "orders", "rows": 43}]));
+        shop::play_the_run(&self.fixture).await;
         self.tell(&["listSlots", "listActivity", "listMirrors", "listMirrorNames", "getMirrorStatus"]).await;
         self.tell(&["getInitialLoad", "listBatches", "listBatchesByName", "graphRows"]).await;
         self.tell(&["countTableChanges", "countRowsSynced", "countRows", "replaceTags", "listTags"]).await;
@@ -98,47 +82,6 @@ impl Story {
         assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
         self.tell(&["deleteScript", "dropPeer"]).await;
     }
-}
-
-/// What the run of the mirror `orders` stores: a loaded table and a batch.
-async fn play_the_run(fixture: &Fixture) {
-    let id = fixture.stored("orders").await.id;
-    let catalog = fixture.control.catalog();
-    catalog.begin_load(id, &[("public.orders".into(), "orders".into())]).await.expect("stored");
-    let ledger = catalog.ledger(id);
-    ledger.planned("public.orders", &["p".into()]).await.expect("stored");
-    let table = "public.orders".into();
-    let done = PartitionDone { table, number: 0, generation: 1, horizon: "h".into(), rows: 40 };
-    ledger.done(&done).await.expect("stored");
-    catalog.begin_stream(id, &Position::default()).await.expect("stored");
-    let started = UNIX_EPOCH + Duration::from_millis(1_732_795_210_250);
-    let ended = UNIX_EPOCH + Duration::from_secs(1_732_795_211);
-    let (first_sequence, last_sequence) = (27_440_072, 27_702_216);
-    let batch = BatchRecord { number: 1, rows: 5, first_sequence, last_sequence, started, ended };
-    let checkpoint = Checkpoint { position: Position::default(), sequence: 1, batches: vec![batch] };
-    catalog.checkpoints(id).save(&checkpoint).await.expect("stored");
-    let counts = RowCounts { inserts_count: 3, updates_count: 2, ..RowCounts::default() };
-    catalog.count_rows(id, &[("orders".into(), counts)]).await.expect("stored");
-    fixture.observe("orders", MirrorState::Running).await;
-}
-
-/// The slot of the example, in the words of the contract of connectors, and one of somebody else.
-fn slots() -> Value {
-    json!([
-        {"slotName": "somebodys"},
-        {"slotName": "tarn_slot_orders", "redoLsn": "0/1A2B3C8", "restartLsn": "0/1A2B3C8", "active": true,
-            "lagInMb": 0.25, "confirmedFlushLsn": "0/1A6B3C8", "walStatus": "reserved", "sentLsn": "0/1A6B3C8",
-            "currentLsn": "0/1A6B3C8", "restartToConfirmedMb": 0.25, "confirmedToCurrentMb": 0,
-            "waitEventType": "Client", "waitEvent": "WalSenderWaitForWal", "backendState": "active",
-            "logicalDecodingWorkMemMb": 64, "spillTxns": 0, "spillCount": 0, "spillBytes": 0}
-    ])
-}
-
-fn activity(mut shown: Value) -> Value {
-    for session in shown.as_array_mut().expect("a list") {
-        session["pid"] = json!(4711);
-    }
-    shown
 }
 
 #[tokio::test]
