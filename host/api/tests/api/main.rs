@@ -13,7 +13,6 @@ mod document;
 mod edits;
 mod envelope;
 mod fixture;
-mod hostile;
 mod instance;
 mod logs;
 mod mirrors;

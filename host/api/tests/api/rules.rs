@@ -184,7 +184,7 @@ const ERRORS: &[(&str, Kept)] = &[
     (
         "no request makes a failure of the server's",
         By(&[
-            "hostile::no_request_makes_a_failure_of_the_servers",
+            "host/api/tests/hostile/main.rs::ten_thousand_hostile_requests_leave_the_server_up_its_memory_flat_and_no_secret_told",
             "conformance::whatever_the_document_allows_or_forbids_the_answer_is_one_that_it_describes",
         ]),
     ),
