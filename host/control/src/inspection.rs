@@ -24,13 +24,23 @@ impl ConnectorInspector {
     async fn look(&self, peer: &Peer, question: &Question, within: Duration) -> Result<Answer, Failure> {
         let mut instance = self.plugins.inspection(peer).await?;
         let answer = instance.ask(&written(question, within)).await?;
-        // The store's own words may be in it.
-        let answer = peer.config.strike_secrets(&answer);
-        serde_json::from_str(&answer).map_err(|error| {
+        let mut answer = serde_json::from_str(&answer).map_err(|error| {
             let message =
                 format!("the connector of peer {} answered what cannot be read: {error}", peer.name);
             Failure::permanent("inspection_unreadable", message).with_hint("update the connector")
-        })
+        })?;
+        strike_secrets(peer, &mut answer);
+        Ok(answer)
+    }
+}
+
+/// Strikes the peer's secrets from statements, which are a store's own words. Names are left alone: one that
+/// is also a secret is not told by being a name.
+fn strike_secrets(peer: &Peer, answer: &mut Answer) {
+    if let Answer::Activity(sessions) = answer {
+        for session in sessions {
+            session.query = peer.config.strike_secrets(&session.query);
+        }
     }
 }
 
@@ -65,7 +75,24 @@ fn written(question: &Question, within: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tarn_model::{ActivityInfo, PeerConfig, PostgresConfig, Secret};
+
     use super::*;
+
+    #[test]
+    fn a_secret_is_struck_from_statements_and_a_name_that_is_one_too_stays() {
+        let password = Secret::new("orders");
+        let config = PostgresConfig { password, ..PostgresConfig::default() };
+        let peer = Peer { name: "p".into(), config: PeerConfig::Postgres(config) };
+        let query = "ALTER ROLE x PASSWORD 'orders'".into();
+        let mut answer = Answer::Activity(vec![ActivityInfo { query, ..ActivityInfo::default() }]);
+        strike_secrets(&peer, &mut answer);
+        let Answer::Activity(sessions) = answer else { panic!("the kind stays") };
+        assert_eq!(sessions[0].query, "ALTER ROLE x PASSWORD '********'");
+        let mut names = Answer::Schemas(vec!["orders".into()]);
+        strike_secrets(&peer, &mut names);
+        assert_eq!(names, Answer::Schemas(vec!["orders".into()]));
+    }
 
     #[test]
     fn a_question_says_how_long_its_answer_may_take() {
