@@ -7,6 +7,8 @@ mod described;
 #[expect(dead_code, reason = "the other tests use what these do not")]
 mod fixture;
 mod requests;
+#[path = "../api/shop.rs"]
+mod shop;
 
 use std::fs;
 
@@ -35,6 +37,7 @@ fn resident_kib() -> u64 {
 #[tokio::test]
 async fn ten_thousand_hostile_requests_leave_the_server_up_its_memory_flat_and_no_secret_told() {
     let fixture = Fixture::new().await.with_peers().await;
+    fixture.play_the_shop().await;
     fixture.mirror("m").await;
     fixture.mirror_in("p", MirrorState::Paused).await;
     let mut requests = Requests::new(SEED);
