@@ -1,5 +1,5 @@
 -- Removes secrets from JSON documents, however deep they are: {"user": {"password": "x"}} becomes
--- {"user": {"password": "[redacted]"}}. Numbers in the document keep every digit.
+-- {"user": {"password": "[redacted]"}}. Everything else stays to the digit, in its order.
 
 local json = require "json"
 
@@ -7,23 +7,25 @@ local secret = { password = true, token = true, api_key = true, card_number = tr
 
 -- Changes the value in place; true when it did.
 local function redact(value)
+  local inner = json.unmark(value)
+  if type(inner) ~= "table" then
+    return false
+  end
   local changed = false
-  for key, inner in pairs(value) do
+  for key, field in pairs(inner) do
     if secret[key] then
-      value[key] = "[redacted]"
+      inner[key] = "[redacted]"
       changed = true
-    elseif type(inner) == "table" then
-      changed = redact(inner) or changed
+    elseif redact(field) then
+      changed = true
     end
   end
   return changed
 end
 
-function onRecord(r)
-  local row = r.row
-  local document = row.profile and json.decode(row.profile)
-  if type(document) == "table" and redact(document) then
+function transformRow(row)
+  local document = row.profile and json.decode(row.profile, true)
+  if document and redact(document) then
     row.profile = json.encode(document)
   end
-  return row
 end

@@ -2,6 +2,7 @@
 //!
 //! For the host (unit tests, `cargo check`) with the system's C compiler and library; for
 //! WebAssembly with zig's clang, against the small C library in `port/`, so that nothing is imported.
+//! Both see the headers in `port/` before anything else.
 
 use std::env;
 use std::error::Error;
@@ -10,37 +11,54 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Set in the second run of this program, which has the wrapped compiler in its environment: `cc`
-/// takes a compiler from nowhere else.
-const SECOND_RUN: &str = "TARN_LUA_WASM_COMPILER";
+/// Set in the second run of this program, which has compiler and flags in its environment: `cc` takes
+/// them from nowhere else when another crate calls it.
+const SECOND_RUN: &str = "TARN_LUA_SECOND_RUN";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=port");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=TARN_ZIG");
-    if env::var("CARGO_CFG_TARGET_FAMILY").as_deref() != Ok("wasm") {
-        lua_src::Build::new().opt_level("2").build(lua_src::Lua54).print_cargo_metadata();
-        return Ok(());
-    }
-    if env::var_os(SECOND_RUN).is_none() {
-        return run_with_zig();
+    let is_guest = env::var("CARGO_CFG_TARGET_FAMILY").as_deref() == Ok("wasm");
+    match (env::var_os(SECOND_RUN), is_guest) {
+        (None, true) => return run_with_zig(),
+        (None, false) => return run_with_headers(),
+        (Some(_), true) => {}
+        (Some(_), false) => {
+            lua_src::Build::new().opt_level("2").build(lua_src::Lua54).print_cargo_metadata();
+            return Ok(());
+        }
     }
     let lua = lua_src::Build::new().opt_level("3").debug(false).build(lua_src::Lua54);
     // Its other libraries are parts of a WASI system, which is not there.
     println!("cargo:rustc-link-search=native={}", lua.lib_dir().display());
     println!("cargo:rustc-link-lib=static={}", lua.libs()[0]);
-    build_port();
+    build_port(lua.include_dir());
     Ok(())
 }
 
 /// What stands in for the platform under Lua.
-fn build_port() {
+fn build_port(lua: &Path) {
     cc::Build::new()
+        .include(lua)
         .opt_level(3)
         .flag("-fno-builtin")
         .file("port/libc.c")
         .file("port/protect.s")
         .compile("tarn_lua_port");
+}
+
+/// Runs this program again with the host's compiler.
+fn run_with_headers() -> Result<(), Box<dyn Error>> {
+    let header = fs::canonicalize("port/number.h")?;
+    let flags = format!("-include '{}'", header.display());
+    let variable = format!("CFLAGS_{}", env::var("TARGET")?);
+    run_again(Command::new(env::current_exe()?).env(variable, flags).env("CC_SHELL_ESCAPED_FLAGS", "1"))
+}
+
+fn run_again(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let status = command.env(SECOND_RUN, "1").status()?;
+    if status.success() { Ok(()) } else { Err("Lua could not be compiled".into()) }
 }
 
 /// Runs this program again with zig as the compiler.
@@ -61,12 +79,11 @@ fn run_with_zig() -> Result<(), Box<dyn Error>> {
         ),
     )?;
     let archiver = script(&out.join("wasm-ar"), &format!("exec {zig} ar \"$@\"\n"))?;
-    let status = Command::new(env::current_exe()?)
-        .env(SECOND_RUN, "1")
-        .env("CC_wasm32_unknown_unknown", &compiler)
-        .env("AR_wasm32_unknown_unknown", &archiver)
-        .status()?;
-    if status.success() { Ok(()) } else { Err("Lua could not be compiled to WebAssembly".into()) }
+    run_again(
+        Command::new(env::current_exe()?)
+            .env("CC_wasm32_unknown_unknown", &compiler)
+            .env("AR_wasm32_unknown_unknown", &archiver),
+    )
 }
 
 /// The command that runs zig: what `TARN_ZIG` says, else the Python package of the system or of the

@@ -7,11 +7,12 @@ use tarn_model::Secret;
 
 use crate::database::{Database, text};
 use crate::folder::Folder;
+use crate::keyring::Keyring;
 use crate::sealing::Sealer;
 use crate::{CatalogError, migrations};
 
 /// Where the catalog is and what seals it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CatalogOptions {
     /// Folder of the lock, the sealing key and, without `url`, the SQLite file. Made if needed.
     pub data_dir: PathBuf,
@@ -19,6 +20,8 @@ pub struct CatalogOptions {
     pub url: Option<Secret>,
     /// The sealing key, 32 bytes of base64; without it, the key file of the data directory.
     pub key: Option<Secret>,
+    /// The key before it, for what it sealed; needed around a rotation only.
+    pub previous_key: Option<Secret>,
 }
 
 /// The stored truth about peers, mirrors, scripts and progress. Clones share it.
@@ -30,12 +33,14 @@ pub struct Catalog {
 #[derive(Debug)]
 struct Inner {
     database: Database,
-    sealer: Sealer,
-    _folder: Folder,
+    keyring: Keyring,
+    /// Whether another key than the first at hand seals.
+    awaits_rotation: bool,
+    folder: Folder,
 }
 
 /// The meta entry that names the key the secrets are sealed with.
-const KEY_ID: &str = "sealing_key_id";
+pub(crate) const KEY_ID: &str = "sealing_key_id";
 
 impl Catalog {
     /// Takes the data directory, opens the database and brings it to the newest form.
@@ -50,16 +55,18 @@ impl Catalog {
             None => Database::sqlite(&folder.database()).await?,
         };
         migrations::apply(&database).await?;
-        let sealer = match &options.key {
-            Some(key) => Sealer::from_base64(key.expose(), "the settings")?,
-            None => {
-                let (text, origin) = folder.key()?;
-                Sealer::from_base64(&text, &origin)?
-            }
-        };
-        let catalog = Self { inner: Arc::new(Inner { database, sealer, _folder: folder }) };
-        catalog.check_key().await?;
-        Ok(catalog)
+        let keys = keys(options, &folder)?;
+        let first = keys.first().expect("there is a key, or one is made").id().to_owned();
+        let wanted = stored_once(&database, KEY_ID, &first).await?;
+        let keyring = Keyring::new(keys, &wanted)?;
+        let is_finished = options.key.is_none() && folder.finish_rotation(keyring.sealing())?;
+        let awaits_rotation = wanted != first && !is_finished;
+        Ok(Self { inner: Arc::new(Inner { database, keyring, awaits_rotation, folder }) })
+    }
+
+    /// Whether the previous key still seals, so that a rotation is due: see [`Catalog::rotate`].
+    pub fn awaits_rotation(&self) -> bool {
+        self.inner.awaits_rotation
     }
 
     /// Ends open connections. A catalog that was not closed opens just as well.
@@ -93,35 +100,49 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError::Query`].
     pub async fn meta_once(&self, name: &str, value: &str) -> Result<String, CatalogError> {
-        let mut transaction = self.database().begin().await?;
-        sqlx::query("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-            .bind(name)
-            .bind(value)
-            .execute(&mut *transaction)
-            .await
-            .map_err(CatalogError::query("meta entry"))?;
-        let row = sqlx::query("SELECT value FROM meta WHERE name = $1")
-            .bind(name)
-            .fetch_one(&mut *transaction)
-            .await
-            .map_err(CatalogError::query("meta entry"))?;
-        let stored = text(&row, 0)?;
-        transaction.commit().await.map_err(CatalogError::query("meta entry"))?;
-        Ok(stored)
+        stored_once(self.database(), name, value).await
     }
 
     pub(crate) fn database(&self) -> &Database {
         &self.inner.database
     }
 
-    pub(crate) fn sealer(&self) -> &Sealer {
-        &self.inner.sealer
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.inner.keyring
     }
 
-    /// Refuses at start what would otherwise fail at the first use of a peer.
-    async fn check_key(&self) -> Result<(), CatalogError> {
-        let given = self.sealer().id().to_owned();
-        let wanted = self.meta_once(KEY_ID, &given).await?;
-        if wanted == given { Ok(()) } else { Err(CatalogError::KeyMissing { wanted, given }) }
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.inner.folder
     }
+}
+
+/// Every key at hand, the one to seal a fresh catalog with first.
+fn keys(options: &CatalogOptions, folder: &Folder) -> Result<Vec<Sealer>, CatalogError> {
+    let mut keys = match &options.key {
+        Some(key) => vec![Sealer::from_base64(key.expose(), "the settings")?],
+        None => folder.keys()?,
+    };
+    if let Some(key) = &options.previous_key {
+        keys.push(Sealer::from_base64(key.expose(), "the settings (the previous one)")?);
+    }
+    Ok(keys)
+}
+
+/// Stores a single value unless the name has one, and returns what is stored then.
+async fn stored_once(database: &Database, name: &str, value: &str) -> Result<String, CatalogError> {
+    let mut transaction = database.begin().await?;
+    sqlx::query("INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(name)
+        .bind(value)
+        .execute(&mut *transaction)
+        .await
+        .map_err(CatalogError::query("meta entry"))?;
+    let row = sqlx::query("SELECT value FROM meta WHERE name = $1")
+        .bind(name)
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(CatalogError::query("meta entry"))?;
+    let stored = text(&row, 0)?;
+    transaction.commit().await.map_err(CatalogError::query("meta entry"))?;
+    Ok(stored)
 }

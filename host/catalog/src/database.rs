@@ -19,7 +19,14 @@ use crate::config::{ACQUIRE_TIMEOUT, POSTGRES_CONNECTIONS_MAX, SQLITE_BUSY_TIMEO
 pub(crate) struct Database {
     readers: AnyPool,
     writers: AnyPool,
-    begin: &'static str,
+    kind: Kind,
+}
+
+/// Which database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Sqlite,
+    Postgres,
 }
 
 impl Database {
@@ -45,7 +52,7 @@ impl Database {
         };
         let writers = pool(1, WRITER_SETTINGS).connect(&url).await.map_err(&failed)?;
         let readers = pool(SQLITE_READERS_MAX, READER_SETTINGS).connect(&url).await.map_err(&failed)?;
-        Ok(Self { readers, writers, begin: "BEGIN IMMEDIATE" })
+        Ok(Self { readers, writers, kind: Kind::Sqlite })
     }
 
     /// Opens the PostgreSQL database.
@@ -57,7 +64,7 @@ impl Database {
             .connect(url.expose())
             .await
             .map_err(|source| CatalogError::Open { place: "at the configured URL".into(), source })?;
-        Ok(Self { readers: pool.clone(), writers: pool, begin: "BEGIN" })
+        Ok(Self { readers: pool.clone(), writers: pool, kind: Kind::Postgres })
     }
 
     /// Where queries run.
@@ -67,7 +74,24 @@ impl Database {
 
     /// Begins a transaction that writes. Dropping it undoes it.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, CatalogError> {
-        self.writers.begin_with(self.begin).await.map_err(CatalogError::query("begin"))
+        let statement = match self.kind {
+            Kind::Sqlite => "BEGIN IMMEDIATE",
+            Kind::Postgres => "BEGIN",
+        };
+        self.writers.begin_with(statement).await.map_err(CatalogError::query("begin"))
+    }
+
+    /// Writes the SQLite file anew, so that nothing of what was overwritten is left in it. PostgreSQL's
+    /// vacuum does as much in its own time.
+    pub(crate) async fn scrub(&self) -> Result<(), CatalogError> {
+        if self.kind == Kind::Postgres {
+            return Ok(());
+        }
+        for statement in ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+            let done = sqlx::query(statement).execute(&self.writers).await;
+            done.map_err(CatalogError::query("clean-up"))?;
+        }
+        Ok(())
     }
 
     /// Closes the connections; SQLite then folds its write-ahead log into the file.

@@ -65,6 +65,14 @@ pub enum CatalogError {
         /// Id of the key that is there.
         given: String,
     },
+    /// A rotation to the key that seals already.
+    #[error(
+        "the secrets are sealed with key {id} already; give the new key, and the present one as the previous"
+    )]
+    SameKey {
+        /// Its id.
+        id: String,
+    },
     /// A sealed value was changed, moved, or sealed with another key.
     #[error("a sealed value of {place} does not open")]
     Sealed {

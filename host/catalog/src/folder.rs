@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::CatalogError;
-use crate::sealing::new_key;
+use crate::sealing::{Sealer, new_key};
 
 /// How often the lock is tried before the directory counts as in use, and the pause between. Two seconds
 /// in all: a killed process is still being taken apart when its successor starts, and a child that another
@@ -26,10 +26,6 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes the directory if needed and takes it, waiting a moment for a holder that is just ending.
     pub(crate) async fn open(path: &Path) -> Result<Self, CatalogError> {
-        let failed = |path: &Path| {
-            let path = path.display().to_string();
-            move |source| CatalogError::Folder { path, source }
-        };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         let lock_path = path.join("tarn.lock");
         let lock = private().truncate(false).open(&lock_path).map_err(failed(&lock_path))?;
@@ -48,31 +44,84 @@ impl Folder {
         self.path.join("catalog.sqlite")
     }
 
-    /// The sealing key, made at the first start. A crash while it is made leaves either no key file or
-    /// a whole one.
-    pub(crate) fn key(&self) -> Result<(String, String), CatalogError> {
-        let path = self.path.join("sealing.key");
-        let failed = |source| CatalogError::Folder { path: path.display().to_string(), source };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let text = new_key();
-                self.write_key(&path, &text).map_err(failed)?;
-                text
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        Ok((text, path.display().to_string()))
+    /// The sealing keys that are there, the one in use before one that a rotation left beside it; the first
+    /// is made where there is none.
+    pub(crate) fn keys(&self) -> Result<Vec<Sealer>, CatalogError> {
+        let mut keys = Vec::new();
+        for path in [self.key_path(), self.next_key_path()] {
+            keys.extend(read_key(&path)?);
+        }
+        if keys.is_empty() {
+            keys.push(self.make_key(&self.key_path())?);
+        }
+        Ok(keys)
+    }
+
+    /// The key that a rotation goes to: the one that an interrupted rotation left, or a new one.
+    pub(crate) fn next_key(&self) -> Result<Sealer, CatalogError> {
+        let path = self.next_key_path();
+        read_key(&path)?.map_or_else(|| self.make_key(&path), Ok)
+    }
+
+    /// Moves the next key into the place of the one in use.
+    pub(crate) fn adopt_next_key(&self) -> Result<(), CatalogError> {
+        let path = self.next_key_path();
+        let moved = fs::rename(&path, self.key_path()).and_then(|()| self.sync());
+        moved.map_err(|source| failed(&path)(source))
+    }
+
+    /// Finishes a rotation that was interrupted after the secrets were sealed with the next key; whether it
+    /// was.
+    pub(crate) fn finish_rotation(&self, sealing: &Sealer) -> Result<bool, CatalogError> {
+        let is_next = read_key(&self.next_key_path())?.is_some_and(|key| key.id() == sealing.id());
+        if is_next {
+            self.adopt_next_key()?;
+        }
+        Ok(is_next)
+    }
+
+    fn key_path(&self) -> PathBuf {
+        self.path.join("sealing.key")
+    }
+
+    fn next_key_path(&self) -> PathBuf {
+        self.path.join("sealing.key.next")
+    }
+
+    /// Makes a key. A crash meanwhile leaves either no file of the name or a whole one.
+    fn make_key(&self, path: &Path) -> Result<Sealer, CatalogError> {
+        let text = new_key();
+        self.write_key(path, &text).map_err(failed(path))?;
+        Sealer::from_base64(&text, &path.display().to_string())
     }
 
     fn write_key(&self, path: &Path, text: &str) -> io::Result<()> {
-        let draft = self.path.join("sealing.key.new");
+        let draft = self.path.join("sealing.key.draft");
         let mut file = private().truncate(true).open(&draft)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&draft, path)?;
+        self.sync()
+    }
+
+    /// Makes renames durable.
+    fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
+}
+
+/// The key of a file, if it is there.
+fn read_key(path: &Path) -> Result<Option<Sealer>, CatalogError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Sealer::from_base64(&text, &path.display().to_string()).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path)(error)),
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> CatalogError {
+    let path = path.display().to_string();
+    move |source| CatalogError::Folder { path, source }
 }
 
 /// Options that open a file for its owner only.
@@ -113,9 +162,15 @@ mod tests {
     async fn the_key_is_made_once_and_is_the_owners_alone() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(parent.path()).await.expect("free");
-        let (key, place) = folder.key().expect("made");
-        assert_eq!(folder.key().expect("read").0, key);
-        let mode = fs::metadata(place).expect("exists").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        let id = |keys: Vec<Sealer>| keys.iter().map(|key| key.id().to_owned()).collect::<Vec<_>>();
+        let made = id(folder.keys().expect("made"));
+        assert_eq!(id(folder.keys().expect("read")), made);
+        for path in [folder.key_path(), {
+            folder.next_key().expect("made");
+            folder.next_key_path()
+        }] {
+            let mode = fs::metadata(path).expect("exists").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
     }
 }

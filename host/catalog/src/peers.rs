@@ -157,11 +157,11 @@ impl Catalog {
             secrets: secrets.iter().map(|(path, secret)| ((*path).into(), secret.expose().into())).collect(),
         };
         let json = serde_json::to_string(&sealed).map_err(CatalogError::content("peers.sealed"))?;
-        Ok(self.sealer().seal("peers", &peer.name, &json))
+        Ok(self.keyring().seal("peers", &peer.name, &json))
     }
 
     fn unseal(&self, name: &str, sealed: &str) -> Result<Peer, CatalogError> {
-        let json = self.sealer().open("peers", name, sealed)?;
+        let json = self.keyring().open("peers", name, sealed)?;
         let Sealed { mut config, secrets } =
             serde_json::from_str(&json).map_err(CatalogError::content("peers.sealed"))?;
         for (path, secret) in config.secrets_mut() {

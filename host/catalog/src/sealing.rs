@@ -61,6 +61,11 @@ impl Sealer {
         format!("{FORM}.{}.{}", self.id, STANDARD.encode(sealed))
     }
 
+    /// Whether a value says that this key sealed it.
+    pub(crate) fn has_sealed(&self, sealed: &str) -> bool {
+        sealed.split('.').nth(1) == Some(self.id.as_str())
+    }
+
     /// Opens what was sealed for that row.
     pub(crate) fn open(&self, table: &str, name: &str, sealed: &str) -> Result<String, CatalogError> {
         let broken = || CatalogError::Sealed { place: format!("{table} {name}") };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tarn_catalog::Catalog;
-use tarn_model::{Edition, LogLevel};
+use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
 use crate::hooks::{Inspector, PeerProbe, ScriptCompiler, Validator};
@@ -13,10 +13,8 @@ use crate::progress::Progress;
 /// What an operator decided.
 #[derive(Clone, Debug)]
 pub struct ControlSettings {
-    /// The edition.
-    pub edition: Edition,
-    /// Whether scripts may be uploaded and used; the edition's default is [`Edition::scripts_by_default`].
-    pub scripts_enabled: bool,
+    /// What the edition and its switches allow.
+    pub allowance: Allowance,
     /// The server's own version.
     pub version: String,
 }

@@ -74,7 +74,9 @@ fn add(counts: &mut RowCounts, op: Op) {
         Op::Insert => &mut counts.inserts_count,
         Op::Update => &mut counts.updates_count,
         Op::Delete => &mut counts.deletes_count,
-        Op::Truncate => return,
+        // What a queue takes is inserted there, whatever happened to the row that it was made of.
+        Op::Outgoing => &mut counts.inserts_count,
+        Op::Truncate | Op::Message | Op::Relation => return,
     };
     *kind += 1;
     counts.total_count += 1;

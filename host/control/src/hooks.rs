@@ -59,6 +59,8 @@ pub struct ScriptSource<'a> {
     pub language: ScriptLanguage,
     /// Its code.
     pub source: &'a str,
+    /// Stored scripts in the same language that it may require: names and code.
+    pub modules: &'a [(String, String)],
 }
 
 /// Why a script is refused.

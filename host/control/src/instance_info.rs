@@ -1,6 +1,6 @@
 //! What this server is.
 
-use tarn_model::Edition;
+use tarn_model::Allowance;
 
 use crate::Control;
 use crate::plugins::ConnectorSummary;
@@ -8,10 +8,8 @@ use crate::plugins::ConnectorSummary;
 /// The server, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceInfo {
-    /// The edition it runs as.
-    pub edition: Edition,
-    /// Whether scripts may be uploaded and used.
-    pub scripts_enabled: bool,
+    /// What its edition and switches allow.
+    pub allowance: Allowance,
     /// Its version.
     pub version: String,
     /// The installed connectors.
@@ -23,8 +21,7 @@ impl Control {
     pub fn instance_info(&self) -> InstanceInfo {
         let settings = self.settings();
         InstanceInfo {
-            edition: settings.edition,
-            scripts_enabled: settings.scripts_enabled,
+            allowance: settings.allowance,
             version: settings.version.clone(),
             connectors: self.parts().connectors.clone(),
         }

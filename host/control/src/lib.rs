@@ -39,7 +39,7 @@ pub use mirrors::{
     ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,
     StatusQuery, TableRows, TotalRows,
 };
-pub use peers::{PeerCreation, PeerInfo, PeerOutcome, config_key};
+pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutcome, config_key};
 pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
 pub use probe::DriverProbe;
 pub use progress::Progress;

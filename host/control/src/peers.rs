@@ -1,9 +1,12 @@
 //! Peers: created with a real connection, shown without secrets, dropped when unused.
 
+mod comparison;
+
 use tarn_catalog::{PeerDropped, PeerStored};
-use tarn_model::{Peer, PeerConfig, PeerKind, Problem, Secret, peer_name_problem};
+use tarn_model::{Peer, PeerConfig, PeerKind, Problem, peer_name_problem};
 use tokio::time::timeout;
 
+pub use self::comparison::{PeerComparison, PeerDifference};
 use crate::config::PEER_VERSION_DEADLINE;
 use crate::error::one_line;
 use crate::{Control, ControlError};
@@ -171,26 +174,16 @@ impl Control {
         if let Some(stored) = &stored {
             peer.config.keep_masked(&stored.config);
         }
-        self.ignore_own_bucket(peer);
+        let ignored = self.settings().allowance.strike_ignored(&mut peer.config);
+        if !ignored.is_empty() {
+            let fields = ignored.join(", ");
+            tracing::warn!(
+                peer = peer.name,
+                fields,
+                "the edition stages in its own bucket; the peer's is ignored"
+            );
+        }
         Ok(Ok(stored))
-    }
-
-    /// In an edition whose staging bucket is the service's own, a peer's bucket is not used.
-    fn ignore_own_bucket(&self, peer: &mut Peer) {
-        let PeerConfig::Clickhouse(config) = &mut peer.config else { return };
-        if self.settings().edition.allows_own_bucket() {
-            return;
-        }
-        let sent = config.clone();
-        for text in [&mut config.s3_path, &mut config.region, &mut config.endpoint] {
-            text.clear();
-        }
-        for key in [&mut config.access_key_id, &mut config.secret_access_key] {
-            *key = Secret::default();
-        }
-        if *config != sent {
-            tracing::warn!(peer = peer.name, "the edition stages in its own bucket; the peer's is ignored");
-        }
     }
 
     /// Names of the mirrors that use a peer.

@@ -37,9 +37,10 @@ impl ComponentCompiler {
         name: &str,
         language: ScriptLanguage,
         source: &str,
+        modules: &[(String, String)],
     ) -> Result<CompiledScript, CompileError> {
         match language {
-            ScriptLanguage::Lua => self.compile_lua(name, source).map_err(rejected),
+            ScriptLanguage::Lua => self.compile_lua(name, source, modules).map_err(rejected),
             ScriptLanguage::Wasm => {
                 let bytes = STANDARD.decode(source.trim()).map_err(|error| CompileError::Rejected {
                     message: format!("the source is not base64: {error}"),
@@ -52,14 +53,21 @@ impl ComponentCompiler {
         }
     }
 
-    fn compile_lua(&self, name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
+    fn compile_lua(
+        &self,
+        name: &str,
+        source: &str,
+        modules: &[(String, String)],
+    ) -> Result<CompiledScript, ScriptError> {
         // A compiler whose last script made it panic is made anew.
         let mut lua = self.lua.lock().unwrap_or_else(PoisonError::into_inner);
         let compiler = match lua.take() {
             Some(compiler) => compiler,
             None => LuaCompiler::new(self.lua_runtime)?,
         };
-        let compiled = compiler.compile(name, source);
+        let find =
+            |name: &str| modules.iter().find(|(known, _)| known == name).map(|(_, source)| source.clone());
+        let compiled = compiler.compile_with(name, source, &find);
         *lua = Some(compiler);
         compiled
     }
@@ -69,13 +77,14 @@ impl ScriptCompiler for ComponentCompiler {
     fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>> {
         let compiler = self.clone();
         let (name, source) = (script.name.to_owned(), script.source.to_owned());
+        let modules = script.modules.to_vec();
         let language = script.language;
         Box::pin(async move {
             let turn = Arc::clone(&compiler.turn).acquire_owned().await;
             // The turn ends with the work, also where nobody waits for it any more.
             let work = move || {
                 let _turn = turn;
-                compiler.compile_now(&name, language, &source)
+                compiler.compile_now(&name, language, &source, &modules)
             };
             match tokio::task::spawn_blocking(work).await {
                 Ok(compiled) => compiled.map(|script| script.component),

@@ -51,7 +51,8 @@ impl Control {
         {
             return Err(unknown_script("script.id", id));
         }
-        let source = ScriptSource { name: &upload.name, language, source: &upload.source };
+        let modules = self.modules(language, &upload.name).await?;
+        let source = ScriptSource { name: &upload.name, language, source: &upload.source, modules: &modules };
         let component = self.parts().compiler.compile(source).await.map_err(refused)?;
         let name = upload.name.clone();
         let new = NewScript { name: upload.name, language, source: upload.source, component };
@@ -70,6 +71,21 @@ impl Control {
                 "mirrors use the script by its present name; drop them before it is renamed",
             )),
         }
+    }
+
+    /// What a script may require: every other one of its language, at its newest version. What it requires
+    /// becomes part of it, so a later version of that takes effect when the script is stored again.
+    async fn modules(
+        &self,
+        language: ScriptLanguage,
+        name: &str,
+    ) -> Result<Vec<(String, String)>, ControlError> {
+        if language != ScriptLanguage::Lua {
+            return Ok(Vec::new());
+        }
+        let scripts = self.catalog().scripts(None).await?;
+        let others = scripts.into_iter().filter(|script| script.language == language && script.name != name);
+        Ok(others.map(|script| (script.name, script.source)).collect())
     }
 
     /// Deletes a script that no mirror uses, with its versions.
@@ -96,14 +112,12 @@ impl Control {
     /// # Errors
     /// [`ControlError::PermissionDenied`] naming the setting.
     pub fn allow_scripts(&self) -> Result<(), ControlError> {
-        let settings = self.settings();
-        if settings.scripts_enabled {
-            return Ok(());
+        let allowance = self.settings().allowance;
+        if allowance.scripts() {
+            Ok(())
+        } else {
+            Err(ControlError::PermissionDenied(allowance.scripts_denied()))
         }
-        Err(ControlError::PermissionDenied(format!(
-            "scripts are disabled in the {} edition; set scripts_enabled (TARN_SCRIPTS_ENABLED) to use them",
-            settings.edition.name()
-        )))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The name as it is declared: `flowJobName` and `flow_job_name` are one.
-pub(crate) fn snake(name: &str) -> Cow<'_, str> {
+/// A field's name as it is declared: `flowJobName` and `flow_job_name` are one.
+pub fn snake(name: &str) -> Cow<'_, str> {
     if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name);
     }

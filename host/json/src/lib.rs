@@ -12,6 +12,6 @@ mod input;
 mod number;
 mod output;
 
-pub use case::camel;
+pub use case::{camel, snake};
 pub use input::{InputError, from_query, from_value, from_value_strictly};
 pub use output::to_value;

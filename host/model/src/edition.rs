@@ -1,16 +1,18 @@
-//! What an edition of the service allows.
+//! What an edition of the service allows: the only place that decides it.
 
 use crate::enumerated::{Enumerated, serde_by_name};
+use crate::peer::PeerConfig;
+use crate::secret::Secret;
 
 /// The edition a server runs as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edition {
-    /// Everything on.
+    /// For everyone who runs it.
     #[default]
     OpenSource,
-    /// Everything on.
+    /// For companies that run it.
     Enterprise,
-    /// Scripts off; the staging bucket is the service's own.
+    /// For a service that runs it for others.
     Hosted,
 }
 
@@ -25,14 +27,143 @@ impl Enumerated for Edition {
 
 serde_by_name!(Edition);
 
-impl Edition {
-    /// Whether scripts are on where the setting `scripts_enabled` says nothing.
-    pub fn scripts_by_default(self) -> bool {
-        self != Self::Hosted
+/// Whose bucket a destination's batches are staged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StagingBucket {
+    /// The one that a peer names.
+    Peer,
+    /// The service's own, whatever a peer names.
+    Service,
+}
+
+impl Enumerated for StagingBucket {
+    const EXPECTED: &'static str = "an owner of a bucket";
+    const ALL: &'static [(Self, u32, &'static str)] =
+        &[(Self::Peer, 1, "peer"), (Self::Service, 2, "service")];
+}
+
+serde_by_name!(StagingBucket);
+
+/// What a server allows: its edition's defaults with the operator's switches over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    edition: Edition,
+    scripts: bool,
+}
+
+impl Allowance {
+    /// What an edition allows; `scripts` overrides its default, either way.
+    pub fn new(edition: Edition, scripts: Option<bool>) -> Self {
+        let by_default = match edition {
+            Edition::OpenSource | Edition::Enterprise => true,
+            Edition::Hosted => false,
+        };
+        Self { edition, scripts: scripts.unwrap_or(by_default) }
     }
 
-    /// Whether a peer's own staging bucket is used.
-    pub fn allows_own_bucket(self) -> bool {
-        self != Self::Hosted
+    /// The edition.
+    pub fn edition(self) -> Edition {
+        self.edition
+    }
+
+    /// Whether scripts may be uploaded and used.
+    pub fn scripts(self) -> bool {
+        self.scripts
+    }
+
+    /// Whose bucket stages.
+    pub fn staging_bucket(self) -> StagingBucket {
+        match self.edition {
+            Edition::OpenSource | Edition::Enterprise => StagingBucket::Peer,
+            Edition::Hosted => StagingBucket::Service,
+        }
+    }
+
+    /// What a person reads whom scripts are denied; it names the setting.
+    pub fn scripts_denied(self) -> String {
+        format!(
+            "scripts are disabled in the {} edition; set scripts_enabled (TARN_SCRIPTS_ENABLED) to use them",
+            self.edition.name()
+        )
+    }
+
+    /// Takes out of a peer's settings what the edition ignores, and returns the names of what was there.
+    pub fn strike_ignored(self, config: &mut PeerConfig) -> Vec<&'static str> {
+        let (PeerConfig::Clickhouse(config), StagingBucket::Service) = (config, self.staging_bucket()) else {
+            return Vec::new();
+        };
+        let mut ignored = Vec::new();
+        for (name, text) in [
+            ("s3_path", &mut config.s3_path),
+            ("region", &mut config.region),
+            ("endpoint", &mut config.endpoint),
+        ] {
+            if !text.is_empty() {
+                text.clear();
+                ignored.push(name);
+            }
+        }
+        for (name, key) in [
+            ("access_key_id", &mut config.access_key_id),
+            ("secret_access_key", &mut config.secret_access_key),
+        ] {
+            if !key.is_empty() {
+                *key = Secret::default();
+                ignored.push(name);
+            }
+        }
+        ignored
+    }
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self::new(Edition::default(), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::{ClickHouseConfig, PostgresConfig};
+
+    #[test]
+    fn scripts_are_on_but_in_the_hosted_edition_and_the_setting_overrides_it_either_way() {
+        for (edition, by_default) in
+            [(Edition::OpenSource, true), (Edition::Enterprise, true), (Edition::Hosted, false)]
+        {
+            assert_eq!(Allowance::new(edition, None).scripts(), by_default);
+            for set in [true, false] {
+                assert_eq!(Allowance::new(edition, Some(set)).scripts(), set);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bucket_is_ignored_in_the_hosted_edition_and_nothing_else_is() {
+        let sent = ClickHouseConfig {
+            host: "h".into(),
+            password: Secret::new("p"),
+            s3_path: "s3://b".into(),
+            region: "r".into(),
+            endpoint: "e".into(),
+            access_key_id: Secret::new("k"),
+            secret_access_key: Secret::new("s"),
+            ..ClickHouseConfig::default()
+        };
+        for edition in [Edition::OpenSource, Edition::Enterprise] {
+            let mut config = PeerConfig::Clickhouse(sent.clone());
+            assert_eq!(Allowance::new(edition, None).strike_ignored(&mut config), [""; 0]);
+            assert_eq!(config, PeerConfig::Clickhouse(sent.clone()));
+        }
+        let hosted = Allowance::new(Edition::Hosted, Some(true));
+        let mut config = PeerConfig::Clickhouse(sent);
+        let ignored = hosted.strike_ignored(&mut config);
+        assert_eq!(ignored, ["s3_path", "region", "endpoint", "access_key_id", "secret_access_key"]);
+        let kept =
+            ClickHouseConfig { host: "h".into(), password: Secret::new("p"), ..ClickHouseConfig::default() };
+        assert_eq!(config, PeerConfig::Clickhouse(kept));
+        let mut postgres = PeerConfig::Postgres(PostgresConfig::default());
+        assert_eq!(hosted.strike_ignored(&mut postgres), [""; 0]);
     }
 }

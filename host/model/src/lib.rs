@@ -21,7 +21,7 @@ mod state;
 mod timestamp;
 
 pub use batch::CdcBatch;
-pub use edition::Edition;
+pub use edition::{Allowance, Edition, StagingBucket};
 pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::{ActivityInfo, Answer, ColumnInfo, Question, RowCount, SlotInfo, TableInfo};

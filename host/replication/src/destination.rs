@@ -31,6 +31,6 @@ pub trait Destination: Send + 'static {
     /// Makes everything written so far durable.
     fn flush(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Takes changed columns (a batch without rows) before the rows that have them. Repeatable.
+    /// Takes changed columns (a batch that describes tables) before the rows that have them. Repeatable.
     fn evolve(&mut self, schema: Bytes) -> impl Future<Output = Result<(), Failure>> + Send;
 }

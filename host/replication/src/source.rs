@@ -10,7 +10,7 @@ use crate::batch::{Batch, Limits};
 /// One answer of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// Changed columns of tables as a batch without rows. It takes effect before the rows of `batch`.
+    /// Changed columns of tables: a batch that describes them. It takes effect before the rows of `batch`.
     pub schema: Option<Bytes>,
     /// Rows in commit order; `None` when there were none in time (a heartbeat).
     pub batch: Option<Batch>,

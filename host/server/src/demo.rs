@@ -2,7 +2,7 @@
 //!
 //! It starts the very server that `tarn serve` starts, on a port of its own and with a password made for
 //! it, and then only uses the API, as any client would: peers, a script, a mirror. It shows each call as
-//! the `curl` line that makes it.
+//! the `tarn` command and as the `curl` line that make it.
 
 mod client;
 mod comparison;

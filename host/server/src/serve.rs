@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tarn_api::Credentials;
-use tarn_catalog::{Catalog, CatalogError, CatalogOptions};
+use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
     ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
@@ -81,12 +81,12 @@ impl Server {
     /// # Errors
     /// [`ServeError`]; nothing runs then.
     pub async fn start(settings: Settings, without_password: bool) -> Result<Self, ServeError> {
-        let catalog = Catalog::open(&CatalogOptions {
-            data_dir: settings.data_dir.clone(),
-            url: settings.catalog_url.clone(),
-            key: settings.sealing_key.clone(),
-        })
-        .await?;
+        let catalog = Catalog::open(&settings.catalog_options()).await?;
+        if catalog.awaits_rotation() {
+            tracing::warn!(
+                "the previous key still seals the secrets; stop the server and run `tarn secrets rotate`"
+            );
+        }
         let credentials = password::credentials(&settings, &catalog, without_password).await?;
         let listener = listen(settings.listen).await?;
         let address = listener
@@ -107,11 +107,7 @@ impl Server {
                 connectors: plugins.summaries().to_vec(),
                 progress: Progress::default(),
             },
-            ControlSettings {
-                edition: settings.edition,
-                scripts_enabled: settings.scripts_enabled,
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            },
+            ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );
         let supervisor = Supervisor::new(&control, plugins, journal);
         let stop = CancellationToken::new();

@@ -1,14 +1,20 @@
 //! The server's settings: from a TOML file and the environment, the environment winning.
 //!
-//! Every setting has one name in the file (`data_dir`) and one in the environment (`TARN_DATA_DIR`). All
-//! mistakes are found before anything starts and reported together.
+//! Every setting has one name in the file (`data_dir`) and one in the environment (`TARN_DATA_DIR`), and is
+//! described in `setting`. All mistakes are found before anything starts and reported together.
 
-use std::collections::BTreeMap;
+mod reader;
+mod setting;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use tarn_model::{Edition, Enumerated, Secret};
+use tarn_catalog::CatalogOptions;
+use tarn_model::{Allowance, Edition, Enumerated, Secret};
+
+use self::reader::Reader;
+pub use self::setting::{Preset, SETTINGS};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,29 +25,19 @@ pub enum LogFormat {
     Json,
 }
 
-/// Everything an operator can set.
+/// Everything an operator can set; what each field is for, and its default, is in [`SETTINGS`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address of the API. Default `127.0.0.1:8113`.
     pub listen: SocketAddr,
-    /// Folder of the catalog, the sealing key and the compile cache. Default `./tarn-data`.
     pub data_dir: PathBuf,
-    /// User name of the API. Default empty: clients send `:PASSWORD`.
     pub username: String,
-    /// Password of the API. Default: made at the first start and shown once.
     pub password: Option<Secret>,
-    /// Default `open-source`.
-    pub edition: Edition,
-    /// Catalog in a PostgreSQL database, `postgres://…`. Default: SQLite in the data folder.
+    /// Edition and switches together.
+    pub allowance: Allowance,
     pub catalog_url: Option<Secret>,
-    /// Key that seals secrets in the catalog, 32 bytes as base64. Default: a file in the data folder, made
-    /// at the first start.
     pub sealing_key: Option<Secret>,
-    /// Whether scripts may be uploaded and used. Default: by edition.
-    pub scripts_enabled: bool,
-    /// `human` or `json`. Default: human on a terminal, JSON elsewhere.
+    pub sealing_key_previous: Option<Secret>,
     pub log_format: Option<LogFormat>,
-    /// Filter of log lines, `tracing` syntax. Default `info`.
     pub log: String,
 }
 
@@ -67,19 +63,6 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-const NAMES: [&str; 10] = [
-    "listen",
-    "data_dir",
-    "username",
-    "password",
-    "edition",
-    "catalog_url",
-    "sealing_key",
-    "scripts_enabled",
-    "log_format",
-    "log",
-];
-
 impl Settings {
     /// Reads the file, if one is named, then the `TARN_…` variables over it.
     ///
@@ -89,111 +72,56 @@ impl Settings {
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, SettingsError> {
-        let mut mistakes = Vec::new();
-        let mut values = file.map(|path| read_file(path, &mut mistakes)).unwrap_or_default();
-        for (variable, value) in environment {
-            let Some(name) = variable.strip_prefix("TARN_").map(str::to_ascii_lowercase) else { continue };
-            if NAMES.contains(&name.as_str()) {
-                values.insert(name, (value, variable));
-            }
+        let mut reader = Reader::default();
+        if let Some(file) = file {
+            reader.take_file(file);
         }
-        let settings = Reader { values, mistakes: &mut mistakes }.settings();
-        if mistakes.is_empty() { Ok(settings) } else { Err(SettingsError(mistakes)) }
+        reader.take_environment(environment);
+        let settings = read(&mut reader);
+        let mistakes = reader.into_mistakes();
+        match settings {
+            Some(settings) if mistakes.is_empty() => Ok(settings),
+            _ => Err(SettingsError(mistakes)),
+        }
+    }
+
+    /// Where the catalog is and what seals it.
+    pub fn catalog_options(&self) -> CatalogOptions {
+        CatalogOptions {
+            data_dir: self.data_dir.clone(),
+            url: self.catalog_url.clone(),
+            key: self.sealing_key.clone(),
+            previous_key: self.sealing_key_previous.clone(),
+        }
     }
 }
 
-/// A setting's text with where it came from.
-type Values = BTreeMap<String, (String, String)>;
-
-fn read_file(path: &Path, mistakes: &mut Vec<String>) -> Values {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => {
-            mistakes.push(format!("file {}: {error}", path.display()));
-            return Values::new();
-        }
-    };
-    let table: toml::Table = match text.parse() {
-        Ok(table) => table,
-        Err(error) => {
-            mistakes.push(format!("file {}: {}", path.display(), error.message()));
-            return Values::new();
-        }
-    };
-    let mut values = Values::new();
-    for (name, value) in table {
-        let origin = format!("{name} in {}", path.display());
-        if !NAMES.contains(&name.as_str()) {
-            mistakes.push(format!("{origin}: no such setting; there are {}", NAMES.join(", ")));
-            continue;
-        }
-        let text = match value {
-            toml::Value::String(text) => text,
-            toml::Value::Boolean(flag) => flag.to_string(),
-            _ => {
-                mistakes.push(format!("{origin}: a text or true/false is expected"));
-                continue;
-            }
-        };
-        values.insert(name, (text, origin));
-    }
-    values
-}
-
-struct Reader<'a> {
-    values: Values,
-    mistakes: &'a mut Vec<String>,
-}
-
-impl Reader<'_> {
-    fn settings(mut self) -> Settings {
-        let edition = self
-            .parse("edition", "open-source, enterprise or hosted", |text| {
-                Edition::ALL.iter().find(|(_, _, name)| *name == text).map(|(edition, ..)| *edition)
-            })
-            .unwrap_or_default();
-        Settings {
-            listen: self
-                .parse("listen", "an address with port, such as 127.0.0.1:8113", |text| text.parse().ok())
-                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8113))),
-            data_dir: self.text("data_dir").map_or_else(|| PathBuf::from("tarn-data"), PathBuf::from),
-            username: self.text("username").unwrap_or_default(),
-            password: self.text("password").map(Secret::new),
-            edition,
-            catalog_url: self
-                .parse("catalog_url", "a postgres:// URL", |text| {
-                    (text.starts_with("postgres://") || text.starts_with("postgresql://"))
-                        .then(|| Secret::new(text))
-                })
-                .filter(|url| !url.is_empty()),
-            sealing_key: self.text("sealing_key").map(Secret::new),
-            scripts_enabled: self
-                .parse("scripts_enabled", "true or false", |text| text.parse().ok())
-                .unwrap_or_else(|| edition.scripts_by_default()),
-            log_format: self.parse("log_format", "human or json", |text| match text {
-                "human" => Some(LogFormat::Human),
-                "json" => Some(LogFormat::Json),
-                _ => None,
-            }),
-            log: self.text("log").unwrap_or_else(|| "info".into()),
-        }
-    }
-
-    /// The text of a setting; an empty one counts as absent.
-    fn text(&mut self, name: &str) -> Option<String> {
-        self.values.get(name).map(|(text, _)| text.clone()).filter(|text| !text.is_empty())
-    }
-
-    /// A parsed setting. A mistake never quotes the value, which may be a secret.
-    fn parse<T>(&mut self, name: &str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let text = self.text(name)?;
-        let parsed = parse(&text);
-        if parsed.is_none() {
-            let origin = &self.values[name].1;
-            self.mistakes.push(format!("{origin}: {expected} is expected"));
-        }
-        parsed
-    }
+/// The settings; none only together with a mistake.
+fn read(reader: &mut Reader) -> Option<Settings> {
+    let listen = reader.parse(&setting::LISTEN, |text| text.parse().ok());
+    let edition = reader.parse(&setting::EDITION, Edition::from_name);
+    let scripts = reader.parse(&setting::SCRIPTS_ENABLED, |text| text.parse().ok());
+    let is_postgres = |url: &str| url.starts_with("postgres://") || url.starts_with("postgresql://");
+    let catalog_url =
+        reader.parse(&setting::CATALOG_URL, |text| is_postgres(text).then(|| Secret::new(text)));
+    let log_format = reader.parse(&setting::LOG_FORMAT, |text| match text {
+        "human" => Some(LogFormat::Human),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    });
+    let secret = |setting| reader.text(setting).map(Secret::new);
+    Some(Settings {
+        listen: listen?,
+        data_dir: reader.text(&setting::DATA_DIR)?.into(),
+        username: reader.text(&setting::USERNAME).unwrap_or_default(),
+        password: secret(&setting::PASSWORD),
+        allowance: Allowance::new(edition?, scripts),
+        catalog_url,
+        sealing_key: secret(&setting::SEALING_KEY),
+        sealing_key_previous: secret(&setting::SEALING_KEY_PREVIOUS),
+        log_format,
+        log: reader.text(&setting::LOG)?,
+    })
 }
 
 #[cfg(test)]
@@ -208,7 +136,27 @@ mod tests {
     fn nothing_set_gives_the_defaults() {
         let settings = Settings::load(None, []).expect("defaults");
         assert_eq!(settings.listen.to_string(), "127.0.0.1:8113");
-        assert!(settings.password.is_none() && settings.scripts_enabled);
+        assert!(settings.password.is_none() && settings.allowance.scripts());
+    }
+
+    #[test]
+    fn every_setting_is_read_under_both_its_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("tarn.toml");
+        for setting in SETTINGS {
+            let value = match setting.default {
+                Preset::Value(text) => text,
+                Preset::Otherwise(_) if setting.form == "true or false" => "true",
+                Preset::Otherwise(_) if setting.form.contains("postgres://") => "postgres://x",
+                Preset::Otherwise(_) => setting.form.split(' ').next().unwrap_or_default(),
+            };
+            std::fs::write(&file, format!("{} = {value:?}\n", setting.name)).expect("written");
+            Settings::load(Some(&file), []).expect(setting.name);
+            Settings::load(None, environment(&[(&setting.variable(), value)])).expect(setting.name);
+            std::fs::write(&file, format!("{} = [1]\n", setting.name)).expect("written");
+            let error = Settings::load(Some(&file), []).expect_err("no list").to_string();
+            assert!(error.contains(setting.form), "{error}");
+        }
     }
 
     #[test]
@@ -242,8 +190,8 @@ mod tests {
     #[test]
     fn scripts_are_off_in_the_hosted_edition_unless_switched_on() {
         let hosted = Settings::load(None, environment(&[("TARN_EDITION", "hosted")])).expect("good");
-        assert!(!hosted.scripts_enabled);
+        assert!(!hosted.allowance.scripts());
         let on = environment(&[("TARN_EDITION", "hosted"), ("TARN_SCRIPTS_ENABLED", "true")]);
-        assert!(Settings::load(None, on).expect("good").scripts_enabled);
+        assert!(Settings::load(None, on).expect("good").allowance.scripts());
     }
 }

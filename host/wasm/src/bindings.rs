@@ -26,5 +26,8 @@ wasmtime::component::bindgen!({
     },
     exports: { default: async },
     ownership: Borrowing { duplicate_if_necessary: true },
-    with: { "tarn:plugin/postgres.session": crate::capability::postgres::Session },
+    with: {
+        "tarn:plugin/postgres.session": crate::capability::postgres::Session,
+        "tarn:plugin/clickhouse.insert": crate::capability::clickhouse::Insert,
+    },
 });

@@ -1,6 +1,6 @@
 //! What a guest may ask of the host, one module per interface of `wit/v0.1/capabilities.wit`.
 
-mod clickhouse;
+pub mod clickhouse;
 mod clock;
 mod log;
 pub mod postgres;

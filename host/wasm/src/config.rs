@@ -92,11 +92,11 @@ pub(crate) const CORE_INSTANCES_PER_COMPONENT: u32 = 4;
 /// Elements of a table: function pointers of a guest; the Lua runtime has about a thousand.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 50_000;
 
-/// Resources that an instance holds open at the same time: sessions with a store. A source has two, a
-/// worker one.
-pub(crate) const SESSIONS_MAX: usize = 8;
+/// Resources that an instance holds open at the same time: sessions with a store, and inserts. A source has
+/// two, a worker one, a destination four.
+pub(crate) const HANDLES_OPEN_MAX: usize = 8;
 
-/// Handles that wasmtime tracks for an instance; only sessions are resources here.
+/// Handles that wasmtime tracks for an instance: of the resources above.
 pub(crate) const HANDLES_MAX: usize = 64;
 
 /// Bytes of one log line; longer ones are cut (wit/v0.1/capabilities.wit promises it).

@@ -63,13 +63,12 @@ pub(crate) fn counted_batch(
     Ok(batch)
 }
 
-/// A batch without rows that names tables; `None` where it is empty.
+/// A batch that describes tables; `None` where it is empty.
 pub(crate) fn schema_change(label: &str, function: &str, bytes: Vec<u8>) -> Result<Option<Bytes>, Failure> {
-    let batch = counted_batch(label, function, bytes, 0)?;
-    Ok(batch.map(|batch| batch.bytes))
+    Ok(batch(label, function, bytes)?.map(|batch| batch.bytes))
 }
 
-/// A batch without rows that names tables, and at least one.
+/// A batch that describes tables, and at least one.
 pub(crate) fn schema(label: &str, function: &str, bytes: Vec<u8>) -> Result<Bytes, Failure> {
     let batch = schema_change(label, function, bytes)?;
     batch.ok_or_else(|| invalid(label, function, "it is empty"))

@@ -19,7 +19,7 @@ use crate::error::chain;
 use crate::interface::Surface;
 use crate::manifest::Manifest;
 
-pub use lua::LuaCompiler;
+pub use lua::{FindModule, LuaCompiler};
 
 /// A script as a component.
 #[derive(Clone, Debug, PartialEq, Eq)]

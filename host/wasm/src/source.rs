@@ -59,7 +59,7 @@ impl SourceInstance {
             .map_err(output::failure)
     }
 
-    /// The mapped tables as a batch without rows.
+    /// The mapped tables: a batch that describes them.
     pub async fn schema(&mut self) -> Result<Bytes, Failure> {
         let told = enter!(self.0, "schema", |guest, store| guest.call_schema(store));
         output::schema(self.0.label(), "schema", told.map_err(output::failure)?)

@@ -3,7 +3,7 @@
 use wasmtime::component::ResourceTable;
 
 use crate::capability::Capabilities;
-use crate::config::{Limits, SESSIONS_MAX};
+use crate::config::{HANDLES_OPEN_MAX, Limits};
 use crate::log::Log;
 use crate::meter::Meter;
 
@@ -13,20 +13,20 @@ pub(crate) struct State {
     pub(crate) meter: Meter,
     pub(crate) postgres: Option<tarn_postgres::Client>,
     pub(crate) clickhouse: Option<tarn_clickhouse::Client>,
-    /// Open sessions.
-    pub(crate) sessions: ResourceTable,
+    /// Open sessions and inserts.
+    pub(crate) handles: ResourceTable,
 }
 
 impl State {
     pub(crate) fn new(capabilities: Capabilities, limits: Limits) -> Self {
-        let mut sessions = ResourceTable::new();
-        sessions.set_max_capacity(SESSIONS_MAX);
+        let mut handles = ResourceTable::new();
+        handles.set_max_capacity(HANDLES_OPEN_MAX);
         Self {
             log: Log::new(capabilities.log, limits.log_lines_max),
             meter: Meter::new(limits),
             postgres: capabilities.postgres,
             clickhouse: capabilities.clickhouse,
-            sessions,
+            handles,
         }
     }
 }

@@ -1,11 +1,6 @@
-//! Rows that wait for one insert.
+//! Rows that wait to be sent.
 
-use tarn_sdk::Failure;
-
-use crate::client::Client;
-use crate::config::{BLOCK_BYTES_MAX, BLOCK_BYTES_SLACK, BLOCK_ROWS_MAX};
-use crate::failure::of_error;
-use crate::plan::Plan;
+use crate::config::{BLOCK_BYTES_MAX, PIECE_BYTES, PIECE_BYTES_SLACK};
 
 /// Rows of one target in RowBinary.
 #[derive(Debug, Default)]
@@ -18,24 +13,22 @@ impl Block {
     /// A block for rows that take about so many bytes: a guest's memory never shrinks, so a block that
     /// grew by doubling would cost twice.
     pub(crate) fn with_room(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes.min(BLOCK_BYTES_MAX) + BLOCK_BYTES_SLACK), rows: 0 }
+        Self { bytes: Vec::with_capacity(bytes.min(PIECE_BYTES) + PIECE_BYTES_SLACK), rows: 0 }
     }
 
+    /// Whether it is worth a call of the host.
+    pub(crate) fn is_a_piece(&self) -> bool {
+        self.bytes.len() >= PIECE_BYTES
+    }
+
+    /// Whether it may hold no more, for whatever its rows wait.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes.len() >= BLOCK_BYTES_MAX || self.rows >= BLOCK_ROWS_MAX
+        self.bytes.len() >= BLOCK_BYTES_MAX
     }
 
-    /// Inserts the rows and empties the block. Returns how many bytes were sent.
-    pub(crate) fn insert(&mut self, client: &mut impl Client, plan: &Plan) -> Result<u64, Failure> {
-        if self.rows == 0 {
-            return Ok(0);
-        }
-        client.insert(&plan.insert_sql, &plan.settings, &self.bytes).map_err(|error| {
-            of_error(error, &format!("writing to table {}", plan.target))
-                .with_table(plan.table.qualified_name())
-        })?;
-        let sent = self.bytes.len() as u64;
-        *self = Self::default();
-        Ok(sent)
+    /// Makes it empty.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows = 0;
     }
 }

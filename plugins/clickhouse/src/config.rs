@@ -1,17 +1,28 @@
 //! The plugin's limits.
 
-/// Bytes of one insert. Large enough for one part of many rows, small enough that a few of them fit a
-/// guest's memory together.
-pub(crate) const BLOCK_BYTES_MAX: usize = 16 << 20;
+/// Bytes of rows that go to the host at once: the cost of a call is nothing beside it, and the server can
+/// begin with them while more are made.
+pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
-/// Rows of one insert: what ClickHouse itself cuts a block at, so that one insert makes one part.
-pub(crate) const BLOCK_ROWS_MAX: u32 = 1_000_000;
+/// Room that a block has beyond a piece, for the row that fills it.
+pub(crate) const PIECE_BYTES_SLACK: usize = 64 << 10;
+
+/// Bytes of a block whose rows have to wait for values that are read back. A few of them fit a guest's
+/// memory together.
+pub(crate) const BLOCK_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes that wait in blocks of all tables together; a mirror of hundreds of tables stays bounded.
 pub(crate) const BLOCKS_BYTES_MAX: usize = 48 << 20;
 
-/// Room that a block has beyond its limit, for the row that fills it.
-pub(crate) const BLOCK_BYTES_SLACK: usize = 64 << 10;
+/// Bytes of one insert. Some 400,000 rows of 150 bytes: from there on the server works hardly less for a
+/// row, and it holds an insert in memory.
+pub(crate) const INSERT_BYTES_MAX: usize = 64 << 20;
+
+/// Rows of one insert: what ClickHouse itself cuts a block at, so that one insert makes one part.
+pub(crate) const INSERT_ROWS_MAX: u64 = 1_000_000;
+
+/// Inserts that are open at the same time: a server takes a hundred queries of everybody together.
+pub(crate) const INSERTS_OPEN_MAX: usize = 4;
 
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;
@@ -21,6 +32,10 @@ pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
 
 /// Bytes of one read-back's statement: below ClickHouse's default `max_query_size` of 256 KiB.
 pub(crate) const LOOKUP_SQL_BYTES_MAX: usize = 200 << 10;
+
+/// Bytes of a column's default: it is part of the table's definition, which the server keeps in memory and
+/// below its default `max_query_size` of 256 KiB.
+pub(crate) const FILLING_BYTES_MAX: usize = 64 << 10;
 
 /// The oldest server whose ReplacingMergeTree knows a delete flag.
 pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);

@@ -1,23 +1,25 @@
 //! The destination, over any client.
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, DestinationConfig, Failure, Problem, log};
+use tarn_sdk::{Ack, Description, DestinationConfig, Failure, Problem, log};
 
 use crate::client::Client;
 use crate::failure::of_error;
+use crate::inserts::Inserts;
 use crate::targets::Targets;
 use crate::{evolve, validate, write};
 
 /// A mirror's ClickHouse.
 #[derive(Debug)]
-pub(crate) struct Connector<C> {
+pub(crate) struct Connector<C: Client> {
     pub(crate) client: C,
     targets: Targets,
+    inserts: Inserts<C::Insert>,
 }
 
 impl<C: Client> Connector<C> {
     pub(crate) fn new(config: DestinationConfig, client: C) -> Self {
-        Self { client, targets: Targets::new(config) }
+        Self { client, targets: Targets::new(config), inserts: Inserts::new() }
     }
 
     pub(crate) fn version(&mut self) -> Result<String, Failure> {
@@ -28,17 +30,24 @@ impl<C: Client> Connector<C> {
         validate::validate(&mut self.targets, &mut self.client, schema)
     }
 
-    pub(crate) fn evolve(&mut self, schema: &[Table]) -> Result<(), Failure> {
+    pub(crate) fn evolve(&mut self, schema: &[Description]) -> Result<(), Failure> {
+        self.inserts.finish_all()?;
         evolve::evolve(&mut self.targets, &mut self.client, schema)
     }
 
     pub(crate) fn write(&mut self, batches: &[Vec<u8>]) -> Result<Ack, Failure> {
-        write::write(&mut self.targets, &mut self.client, batches)
+        write::write(&mut self.targets, &mut self.client, &mut self.inserts, batches)
+    }
+
+    /// Waits until everything written is in its table.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.inserts.finish_all()
     }
 
     /// Drops the targets of the named tables, which may be named by source or by target. A table that
     /// no mirror made, by its columns, stays.
     pub(crate) fn drop_tables(&mut self, tables: &[String]) -> Result<(), Failure> {
+        self.inserts.give_up();
         for name in tables {
             let mapping = self.targets.config.tables.iter().find(|mapping| mapping.source == *name);
             let target = mapping.map_or(name, |mapping| &mapping.destination).clone();

@@ -59,9 +59,10 @@ impl Ddl {
         }
     }
 
-    /// Adds a column unless it is there.
-    pub(crate) fn add_column(&self, target: &str, column: &DesignColumn) -> String {
-        format!("{} ADD COLUMN IF NOT EXISTS {}", self.alter(target), definition(column))
+    /// Adds a column unless it is there. Rows that are there show the value of an expression, or NULL.
+    pub(crate) fn add_column(&self, target: &str, column: &DesignColumn, filling: Option<&str>) -> String {
+        let filling = filling.map_or_else(String::new, |expression| format!(" DEFAULT {expression}"));
+        format!("{} ADD COLUMN IF NOT EXISTS {}", self.alter(target), defined(column, &filling))
     }
 
     /// Changes a column's type; waits for the data to be rewritten.
@@ -100,7 +101,11 @@ impl Ddl {
 }
 
 fn definition(column: &DesignColumn) -> String {
-    let definition = format!("{} {}", ident(&column.name), column.data_type);
+    defined(column, "")
+}
+
+fn defined(column: &DesignColumn, filling: &str) -> String {
+    let definition = format!("{} {}{filling}", ident(&column.name), column.data_type);
     match column.origin {
         Some(origin) => format!("{definition} COMMENT {}", literal(&origin.to_string())),
         None => definition,

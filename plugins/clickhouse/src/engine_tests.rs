@@ -3,6 +3,8 @@
 mod counting;
 mod equal_keys;
 mod evolving;
+mod filling;
+mod joining;
 mod model;
 mod rows;
 mod scene;

@@ -6,14 +6,15 @@
 //! the table as it is, so that the same change may come twice, and an earlier one again.
 
 use tarn_batch::Table;
-use tarn_sdk::{Failure, log};
+use tarn_sdk::{Description, Failure, Fill, log};
 
 use crate::calendar_range::CalendarRange;
-use crate::client::Client;
+use crate::client::{Client, Error};
 use crate::design::{Design, DesignColumn};
 use crate::encoder::Encoder;
 use crate::existing::Existing;
 use crate::failure::of_error;
+use crate::filling::Filling;
 use crate::origin::Origin;
 use crate::target_type::TargetType;
 use crate::targets::Targets;
@@ -23,7 +24,7 @@ use crate::widening::widens;
 #[derive(Debug, PartialEq)]
 enum Change {
     Rename { from: String, to: String },
-    Add(DesignColumn),
+    Add { column: DesignColumn, filling: Option<Filling> },
     Modify { name: String, data_type: TargetType },
 }
 
@@ -31,42 +32,67 @@ enum Change {
 pub(crate) fn evolve(
     targets: &mut Targets,
     client: &mut impl Client,
-    schema: &[Table],
+    schema: &[Description],
 ) -> Result<(), Failure> {
-    for table in schema {
-        if targets.mapping(&table.qualified_name()).is_none() {
+    for description in schema {
+        let table = &description.table;
+        if targets.mapping(table).is_none() {
             continue;
         }
         let design = targets.design(table)?;
         let range = targets.range(client)?;
+        let doing = format!("preparing table {}", design.target);
+        let failed = |error| of_error(error, &doing).with_table(table.qualified_name());
         let statements = match targets.find(client, &design.target)? {
             None => vec![targets.ddl.create(&design)],
             Some(existing) => {
-                let changes = Evolution::new(table, &design, &existing, range).changes()?;
-                changes.iter().map(|change| statement(targets, &design.target, change)).collect()
+                let changes = Evolution::new(description, &design, &existing, range).changes()?;
+                let statements =
+                    changes.iter().map(|change| statement(targets, client, &design.target, change));
+                statements.collect::<Result<_, _>>().map_err(failed)?
             }
         };
         for sql in statements {
-            let doing = format!("preparing table {}", design.target);
             log::info(&format!("{doing}: {sql}"));
-            client.query(&sql).map_err(|error| of_error(error, &doing).with_table(table.qualified_name()))?;
+            client.query(&sql).map_err(failed)?;
         }
         targets.forget(&design.target);
     }
     Ok(())
 }
 
-fn statement(targets: &Targets, target: &str, change: &Change) -> String {
-    match change {
+fn statement(
+    targets: &Targets,
+    client: &mut impl Client,
+    target: &str,
+    change: &Change,
+) -> Result<String, Error> {
+    Ok(match change {
         Change::Rename { from, to } => targets.ddl.rename_column(target, from, to),
-        Change::Add(column) => targets.ddl.add_column(target, column),
+        Change::Add { column, filling: None } => targets.ddl.add_column(target, column, None),
+        Change::Add { column, filling: Some(filling) } => {
+            let expression = filling.confirmed(client, &column.data_type)?;
+            if expression.is_none() {
+                warn_of_unfilled(target, &column.name);
+            }
+            targets.ddl.add_column(target, column, expression)
+        }
         Change::Modify { name, data_type } => targets.ddl.modify_column(target, name, data_type),
-    }
+    })
+}
+
+fn warn_of_unfilled(target: &str, column: &str) {
+    log::warn(&format!(
+        "table {target}: the source holds a value in column {column} of rows from before it, which cannot be given \
+         as the column's default here; they show NULL until they change. Resync the mirror, or edit the table out of \
+         it and add it again, to have the value in them"
+    ));
 }
 
 /// The way from a table as it is to its design.
 struct Evolution<'a> {
     table: &'a Table,
+    fills: &'a [Fill],
     design: &'a Design,
     existing: &'a Existing,
     range: CalendarRange,
@@ -84,11 +110,17 @@ struct Present<'a> {
 }
 
 impl<'a> Evolution<'a> {
-    fn new(table: &'a Table, design: &'a Design, existing: &'a Existing, range: CalendarRange) -> Self {
+    fn new(
+        description: &'a Description,
+        design: &'a Design,
+        existing: &'a Existing,
+        range: CalendarRange,
+    ) -> Self {
+        let Description { table, fills } = description;
         let present =
             |(name, origin): (&'a str, _)| Present { name: name.to_owned(), found_as: name, origin };
         let columns = existing.origins().map(present).collect();
-        Self { table, design, existing, range, columns, changes: Vec::new() }
+        Self { table, fills, design, existing, range, columns, changes: Vec::new() }
     }
 
     fn changes(mut self) -> Result<Vec<Change>, Failure> {
@@ -155,21 +187,27 @@ impl<'a> Evolution<'a> {
         Ok(())
     }
 
-    /// A new column has NULL in the rows that are there already: what the source shows in them (its
-    /// default) is not known here, and anything but NULL would be made up.
+    /// A new column shows what the source holds in the rows that are there already. Where that is not known it
+    /// is NULL, for anything else would be made up.
     fn add(&mut self, column: &DesignColumn) -> Result<(), Failure> {
         if self.table.columns[column.source].key > 0 {
             let message = "became part of the key, which a table cannot be sorted by later";
             return Err(self.refused(&column.name, message));
         }
-        if !column.data_type.is_nullable() {
+        let data_type = column.data_type.clone().nullable();
+        let source = &self.table.columns[column.source].data_type;
+        let fill = self.fills.iter().find(|fill| fill.column == column.source);
+        let filling = fill.and_then(|fill| Filling::new(source, &data_type, &fill.value, self.range));
+        if fill.is_some() && filling.is_none() {
+            warn_of_unfilled(&self.design.target, &column.name);
+        } else if fill.is_none() && !column.data_type.is_nullable() {
             log::warn(&format!(
                 "table {}: column {} is NOT NULL at the source; rows written before show NULL until they change",
                 self.design.target, column.name
             ));
         }
-        let data_type = column.data_type.clone().nullable();
-        self.changes.push(Change::Add(DesignColumn { data_type, ..column.clone() }));
+        let column = DesignColumn { data_type, ..column.clone() };
+        self.changes.push(Change::Add { column, filling });
         Ok(())
     }
 

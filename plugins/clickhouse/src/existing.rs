@@ -80,6 +80,11 @@ impl Existing {
         self.column(name).is_some()
     }
 
+    /// The type of a column, as the server calls it; nothing for one that is not there.
+    pub(crate) fn type_text(&self, name: &str) -> &str {
+        self.column(name).map_or("", |column| &column.type_text)
+    }
+
     /// The type of a column that rows can go to.
     pub(crate) fn type_of(&self, name: &str) -> Option<&TargetType> {
         self.column(name).filter(|column| !column.computed)?.data_type.as_ref()

@@ -8,6 +8,8 @@ use crate::client::Error;
 pub(crate) mod code {
     pub(crate) const UNKNOWN_TABLE: u32 = 60;
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
+    /// Data that is not in the form it says, or says of itself what the table is not.
+    pub(crate) const INCORRECT_DATA: u32 = 117;
     pub(crate) const ACCESS_DENIED: u32 = 497;
     /// The host's, for an answer beyond what it holds.
     pub(crate) const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
@@ -21,6 +23,16 @@ const PASSING: &[u32] = &[
     159, 160, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 319, 364, 394, 425, 439,
     473, 499, 517, 667, 692, 733, 735, 745, 999,
 ];
+
+/// The failure of an insert. Where the header's types are not the table's, somebody changed a column since the
+/// rows' plan was made (the stream, while a load runs beside it): another attempt looks at the table anew.
+pub(crate) fn of_insert_error(error: Error, doing: &str) -> Failure {
+    let of_header = error.message.contains("Type of ") && error.message.contains(" must be ");
+    if error.code == code::INCORRECT_DATA && of_header {
+        return Failure::retry("target_changed_meanwhile", format!("{doing}: {}", error.message));
+    }
+    of_error(error, doing)
+}
 
 /// The failure of a statement; `doing` is a fragment such as `writing to users`.
 pub(crate) fn of_error(error: Error, doing: &str) -> Failure {

@@ -1,65 +1,27 @@
 //! A key's value in a statement, so that ClickHouse's index finds it.
 
-use tarn_batch::calendar::Civil;
-use tarn_batch::text::write_text;
-use tarn_batch::value::{read_f32, read_f64, read_i32, read_i64};
+use tarn_batch::value::{read_f32, read_f64};
 use tarn_batch::{DecodeError, Type};
-use tarn_sdk::sql::clickhouse::literal;
 
 use crate::target_type::TargetType;
+use crate::value_literal;
 
-/// Appends an expression that equals the stored value. Texts are compared after the server has read
-/// them as the column's type.
+/// Appends an expression that equals the value as the target holds it in a key.
 pub(crate) fn push(
     sql: &mut String,
     source: &Type,
     target: &TargetType,
     value: &[u8],
 ) -> Result<(), DecodeError> {
-    match (source, target.value_type()) {
-        (Type::Bool, TargetType::Bool) => sql.push_str(if value == [1] { "true" } else { "false" }),
-        (Type::Bool, TargetType::Int(_) | TargetType::UInt(_)) => {
-            sql.push_str(if value == [1] { "1" } else { "0" });
-        }
-        // It has no other digits than zeros after the point.
-        (Type::Numeric { .. }, TargetType::Int(_) | TargetType::UInt(_)) => {
-            let digits = value.split(|&byte| byte == b'.').next().unwrap_or_default();
-            sql.push_str(&literal(&String::from_utf8_lossy(digits)));
-        }
-        (Type::Date, TargetType::Date | TargetType::Date32) => {
-            let Civil { year, month, day } = Civil::from_days(read_i32(value)?.into());
-            sql.push_str(&format!("'{year:04}-{month:02}-{day:02}'"));
-        }
-        (Type::Timestamp | Type::TimestampTz, TargetType::DateTime64 { precision, .. }) => {
-            let micros = read_i64(value)?;
-            sql.push_str(&format!(
-                "CAST(fromUnixTimestamp64Micro({micros}, 'UTC') AS DateTime64({precision}, 'UTC'))"
-            ));
-        }
-        (Type::Timestamp | Type::TimestampTz, TargetType::DateTime { .. }) => {
-            sql.push_str(&format!("toDateTime({}, 'UTC')", read_i64(value)?.div_euclid(1_000_000)));
-        }
-        (Type::Bytes, _) => push_bytes(sql, value),
+    let is_zero = match source {
+        Type::Float4 => read_f32(value)? == 0.0,
+        Type::Float8 => read_f64(value)? == 0.0,
+        _ => false,
+    };
+    if is_zero && matches!(target, TargetType::Float32 | TargetType::Float64) {
         // In a key zero has no sign.
-        (Type::Float4, TargetType::Float32 | TargetType::Float64) if read_f32(value)? == 0.0 => sql.push('0'),
-        (Type::Float8, TargetType::Float32 | TargetType::Float64) if read_f64(value)? == 0.0 => sql.push('0'),
-        _ => {
-            let mut text = String::new();
-            match write_text(source, value, &mut text) {
-                Ok(()) => sql.push_str(&literal(&text)),
-                // Text of a database without an encoding.
-                Err(DecodeError::NotUtf8(_)) => push_bytes(sql, value),
-                Err(error) => return Err(error),
-            }
-        }
+        sql.push('0');
+        return Ok(());
     }
-    Ok(())
-}
-
-fn push_bytes(sql: &mut String, bytes: &[u8]) {
-    sql.push_str("unhex('");
-    for byte in bytes {
-        sql.push_str(&format!("{byte:02X}"));
-    }
-    sql.push_str("')");
+    value_literal::push(sql, source, target, value)
 }

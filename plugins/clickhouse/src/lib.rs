@@ -10,8 +10,8 @@
 //! knows no password; statements and inserts go through the host.
 //!
 //! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
-//! [`encoder`] a column, a [`block`] gathers rows for one insert; values that the source left out
-//! are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
+//! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
+//! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
 //! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work, [`inspection`] how much
 //! is there.
 
@@ -29,6 +29,8 @@ mod evolve;
 mod existing;
 mod failure;
 mod fault;
+mod filling;
+mod inserts;
 mod inspection;
 mod key_literal;
 mod origin;
@@ -39,6 +41,7 @@ mod target_type;
 mod targets;
 mod unchanged;
 mod validate;
+mod value_literal;
 mod widening;
 mod write;
 
@@ -47,7 +50,7 @@ mod engine_tests;
 
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
-use tarn_sdk::{Ack, Destination, DestinationConfig, Failure, Inspect, Problem};
+use tarn_sdk::{Ack, Description, Destination, DestinationConfig, Failure, Inspect, Problem};
 
 use client::Host;
 use connector::Connector;
@@ -69,11 +72,11 @@ impl Destination for ClickHouse {
         self.0.validate(&schema)
     }
 
-    fn prepare(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+    fn prepare(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
         self.0.evolve(&schema)
     }
 
-    fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure> {
+    fn evolve(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
         self.0.evolve(&schema)
     }
 
@@ -81,9 +84,8 @@ impl Destination for ClickHouse {
         self.0.write(&batches)
     }
 
-    /// An insert is answered when its rows are in the table.
     fn flush(&mut self) -> Result<(), Failure> {
-        Ok(())
+        self.0.flush()
     }
 
     fn drop_tables(&mut self, tables: Vec<String>) -> Result<(), Failure> {

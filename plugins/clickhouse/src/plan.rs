@@ -10,6 +10,7 @@ use crate::emptied;
 use crate::encoder::Encoder;
 use crate::existing::Existing;
 use crate::fault::Fault;
+use crate::row_binary::{write_bytes, write_length};
 use crate::target_type::TargetType;
 
 /// The encoders of a table's columns and the statement their rows go to.
@@ -27,8 +28,13 @@ pub(crate) struct Plan {
     columns: Vec<Option<PlannedColumn>>,
     /// The source's columns that rows are told apart by, in the order of the sorting key.
     pub(crate) key: Vec<usize>,
-    /// `INSERT INTO … FORMAT RowBinary`.
+    /// `INSERT INTO … FORMAT RowBinaryWithNamesAndTypes`.
     pub(crate) insert_sql: String,
+    /// What an insert begins with: the names and types of its columns. The server compares them with the
+    /// table's, so that rows are not read by other types where the table was changed meanwhile.
+    pub(crate) header: Vec<u8>,
+    /// What the server calls the types of the columns that every target has, in their order.
+    own_types: [String; 3],
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -36,8 +42,9 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct PlannedColumn {
     pub(crate) name: String,
-    /// The type that the target has.
+    /// The type that the target has, and what the server calls it.
     pub(crate) data_type: TargetType,
+    type_text: String,
     encoder: Encoder,
     /// What stands in a tombstone; `None` for a column of the key.
     nothing: Option<Vec<u8>>,
@@ -98,13 +105,17 @@ impl Plan {
                 data_type.write_default(&mut nothing);
                 nothing
             });
+            let type_text = existing.type_text(&column.name).to_owned();
             columns[column.source] =
-                Some(PlannedColumn { name: column.name.clone(), data_type, encoder, nothing });
+                Some(PlannedColumn { name: column.name.clone(), data_type, type_text, encoder, nothing });
         }
         let own = design.own.types();
-        let names =
-            columns.iter().flatten().map(|column| column.name.as_str()).chain(own.iter().map(|own| own.0));
-        let names = names.map(ident).collect::<Vec<_>>().join(", ");
+        let own_types = own.each_ref().map(|(name, _)| existing.type_text(name).to_owned());
+        let named = columns.iter().flatten().map(|column| (column.name.as_str(), column.type_text.as_str()));
+        let owned = own.iter().zip(&own_types).map(|((name, _), type_text)| (*name, type_text.as_str()));
+        let written: Vec<_> = named.chain(owned).collect();
+        let header = header(&written);
+        let names = written.iter().map(|(name, _)| ident(name)).collect::<Vec<_>>().join(", ");
         Ok(Self {
             table: table.clone(),
             target: design.target.clone(),
@@ -114,7 +125,12 @@ impl Plan {
             emptied: emptied::read(existing.comment()),
             key: design.sorting_key.iter().map(|&at| design.columns[at].source).collect(),
             // The columns are named: their order at the target is its own affair (B197).
-            insert_sql: format!("INSERT INTO {} ({names}) FORMAT RowBinary", ident(&design.target)),
+            insert_sql: format!(
+                "INSERT INTO {} ({names}) FORMAT RowBinaryWithNamesAndTypes",
+                ident(&design.target)
+            ),
+            header,
+            own_types,
             settings: settings(&columns),
             columns,
         })
@@ -148,6 +164,15 @@ impl Plan {
             return Ok(2);
         }
         Ok(1)
+    }
+
+    /// What an answer with these columns of the source, the version and the delete flag begins with.
+    pub(crate) fn answer_header(&self, sources: impl Iterator<Item = usize>) -> Vec<u8> {
+        let columns = sources.filter_map(|source| self.column(source));
+        let columns = columns.map(|column| (column.name.as_str(), column.type_text.as_str()));
+        let [version_type, deleted_type, _] = &self.own_types;
+        let own = [(self.own.version.as_str(), version_type.as_str()), (&self.own.deleted, deleted_type)];
+        header(&columns.chain(own).collect::<Vec<_>>())
     }
 
     /// Appends the mark that the row of the before-image's key is gone since the row's version (B193).
@@ -310,11 +335,31 @@ impl PlannedColumn {
     }
 }
 
+/// How many columns there are, their names, and their types as the server calls them.
+fn header(columns: &[(&str, &str)]) -> Vec<u8> {
+    let mut header = Vec::new();
+    write_length(&mut header, columns.len());
+    for (name, _) in columns {
+        write_bytes(&mut header, name.as_bytes());
+    }
+    for (_, type_text) in columns {
+        write_bytes(&mut header, type_text.as_bytes());
+    }
+    header
+}
+
 fn settings(columns: &[Option<PlannedColumn>]) -> Vec<(String, String)> {
     let json =
         columns.iter().flatten().any(|column| matches!(column.data_type.value_type(), TargetType::Json(_)));
-    // The answer comes when the rows are in the table, whatever the server's default.
-    let mut settings = vec![("async_insert", "0")];
+    // The answer comes when the rows are in the table, whatever the server's default. Versions of a key
+    // within one insert are told apart as those of several are, by whoever reads and by merges: looking for
+    // them at every insert costs the server a third more.
+    let mut settings = vec![
+        ("async_insert", "0"),
+        ("optimize_on_insert", "0"),
+        ("input_format_with_names_use_header", "1"),
+        ("input_format_with_types_use_header", "1"),
+    ];
     if json {
         settings.push(("input_format_binary_read_json_as_string", "1"));
     }

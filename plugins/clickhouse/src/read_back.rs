@@ -107,7 +107,7 @@ fn statement(plan: &Plan, columns: &[usize], wanted: &[Wanted]) -> String {
     let version = ident(&plan.own.version);
     format!(
         "SELECT {key}, {}, {version}, {} FROM {} WHERE ({key}) IN ({keys}) \
-         ORDER BY {version} DESC LIMIT 1 BY {key} FORMAT RowBinary",
+         ORDER BY {version} DESC LIMIT 1 BY {key} FORMAT RowBinaryWithNamesAndTypes",
         names(columns),
         ident(&plan.own.deleted),
         ident(&plan.target),
@@ -124,7 +124,14 @@ fn parse(
         sources.iter().filter_map(|&source| plan.column(source)).map(column_type).collect()
     };
     let (key_types, value_types) = (types(&plan.key), types(columns));
-    let mut rest = answer;
+    let header = plan.answer_header(plan.key.iter().chain(columns).copied());
+    let Some(mut rest) = answer.strip_prefix(&header[..]) else {
+        let message =
+            format!("reading unchanged values back from {}: its columns are others by now", plan.target);
+        return Err(
+            Failure::retry("target_changed_meanwhile", message).with_table(plan.table.qualified_name())
+        );
+    };
     while !rest.is_empty() {
         let row = parse_row(&key_types, &value_types, rest);
         let Some((key, earlier, after)) = row else {

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use tarn_batch::Table;
+use tarn_batch::{Table, split_table_name};
 use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
 
 use crate::calendar_range::CalendarRange;
 use crate::client::Client;
 use crate::ddl::Ddl;
 use crate::design::Design;
+use crate::evolve;
 use crate::existing::Existing;
 use crate::failure::of_error;
 use crate::plan::Plan;
@@ -30,14 +31,18 @@ impl Targets {
     }
 
     /// The mapping of a source's table, with its index in the settings.
-    pub(crate) fn mapping(&self, source: &str) -> Option<(usize, &DestinationTable)> {
-        self.config.tables.iter().enumerate().find(|(_, mapping)| mapping.source == source)
+    pub(crate) fn mapping(&self, table: &Table) -> Option<(usize, &DestinationTable)> {
+        let is_it = |mapping: &DestinationTable| {
+            let name = split_table_name(&mapping.source);
+            name.is_some_and(|(schema, name)| schema == table.schema && name == table.name)
+        };
+        self.config.tables.iter().enumerate().find(|(_, mapping)| is_it(mapping))
     }
 
     /// The target of a table as it should be.
     pub(crate) fn design(&self, table: &Table) -> Result<Design, Failure> {
         let source = table.qualified_name();
-        let Some((at, mapping)) = self.mapping(&source) else {
+        let Some((at, mapping)) = self.mapping(table) else {
             let message = format!("rows of {source} arrived, which the mirror does not map");
             return Err(Failure::permanent("table_not_mapped", message).with_table(source));
         };
@@ -70,12 +75,17 @@ impl Targets {
         }
         let design = self.design(table)?;
         let range = self.range(client)?;
-        let Some(existing) = self.find(client, &design.target)? else {
+        let Some(mut existing) = self.find(client, &design.target)? else {
             let message = format!("table {} is not there", design.target);
             return Err(Failure::permanent("target_missing", message)
                 .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
                 .with_table(table.qualified_name()));
         };
+        // Columns that a script added are no part of the schema that the target was prepared for.
+        if table.columns.iter().any(|column| column.attribute < 0) {
+            evolve::evolve(self, client, std::slice::from_ref(table))?;
+            existing = self.find(client, &design.target)?.unwrap_or(existing);
+        }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
         self.forget(&design.target);
         self.plans.push(Rc::clone(&plan));

@@ -7,18 +7,20 @@
 //! TRUNCATE that an earlier attempt carried out.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use tarn_batch::{Cell, Op, Row};
 use tarn_sdk::Failure;
 
 use crate::block::Block;
 use crate::client::Client;
+use crate::inserts::Inserts;
 use crate::plan::{Image, Plan, RowError, Stamp};
 use crate::read_back::{Earlier, Key, Wanted, read_back};
 
-/// The rows of a target since its last insert, and those of them that lack values.
+/// The rows of a target that are not sent yet, and those of them that lack values.
 pub(crate) struct Work<'w, 'b> {
-    pub(crate) plan: &'w Plan,
+    pub(crate) plan: &'w Rc<Plan>,
     pub(crate) rows: &'w [Row<'b>],
     pub(crate) pending: &'w [Row<'b>],
     pub(crate) stamp: Stamp,
@@ -41,13 +43,16 @@ enum Outlook<'e> {
 }
 
 impl Work<'_, '_> {
-    /// Completes the pending rows and puts them into the block, which is inserted whenever it is full.
-    /// Returns how many bytes were sent.
-    pub(crate) fn write(&self, client: &mut impl Client, block: &mut Block) -> Result<u64, Failure> {
+    /// Completes the pending rows and puts them into the block, which is sent whenever it is full.
+    pub(crate) fn write<C: Client>(
+        &self,
+        client: &mut C,
+        inserts: &mut Inserts<C::Insert>,
+        block: &mut Block,
+    ) -> Result<(), Failure> {
         let columns = self.missing_columns()?;
         let (followed, wanted) = self.wanted()?;
         let mut known = read_back(client, self.plan, &columns, &wanted)?;
-        let mut sent = 0;
         self.walk(|row, is_pending| {
             let failed = |error| self.plan.row_failure(row, error);
             let step = self.step(row).map_err(failed)?;
@@ -89,11 +94,10 @@ impl Work<'_, '_> {
             }
             known.extend(after);
             if block.is_full() {
-                sent += block.insert(client, self.plan)?;
+                inserts.append(client, self.plan, block)?;
             }
             Ok(())
-        })?;
-        Ok(sent)
+        })
     }
 
     /// What becomes of a pending row.

@@ -108,7 +108,7 @@ fn table_problems(
     table: &Table,
 ) -> Result<Vec<Problem>, Failure> {
     let range = targets.range(client)?;
-    let Some((at, mapping)) = targets.mapping(&table.qualified_name()) else { return Ok(Vec::new()) };
+    let Some((at, mapping)) = targets.mapping(table) else { return Ok(Vec::new()) };
     let path = mapping_path(at);
     let design = match Design::new(&targets.config, mapping, table, &path) {
         Ok(design) => design,

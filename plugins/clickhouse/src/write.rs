@@ -1,9 +1,9 @@
-//! Writing batches: rows gather in one block a target, blocks are inserted when they are full and at
-//! the end.
+//! Writing batches: rows gather in one block a target, blocks join the target's open insert when they are
+//! large enough and at the end.
 //!
-//! Within a block the order of rows does not matter: versions decide which one of a key is seen.
-//! Between blocks it does, for a write that is cut off and repeated: a block is inserted only after
-//! everything of its target that came before is in it or in the table.
+//! Within an insert the order of rows does not matter: versions decide which one of a key is seen.
+//! Between inserts it does, for a write that is cut off and repeated: a target has one open insert at a
+//! time, and a block joins it only after everything of the target that came before has.
 
 use std::rc::Rc;
 
@@ -16,39 +16,37 @@ use crate::config::{BLOCKS_BYTES_MAX, PENDING_ROWS_MAX};
 use crate::design::Engine;
 use crate::emptied;
 use crate::failure::of_error;
+use crate::inserts::Inserts;
 use crate::plan::{Plan, RowError, Stamp};
 use crate::targets::Targets;
 use crate::unchanged;
 
-/// Writes all rows of the batches, in order.
-pub(crate) fn write(
+/// Writes all rows of the batches, in order. What is in an open insert afterwards is not durable yet. A
+/// failure gives up all of them: the whole is written again.
+pub(crate) fn write<C: Client>(
     targets: &mut Targets,
-    client: &mut impl Client,
+    client: &mut C,
+    inserts: &mut Inserts<C::Insert>,
     batches: &[Vec<u8>],
 ) -> Result<Ack, Failure> {
     let bytes = batches.iter().map(Vec::len).sum();
     let batches = batches.iter().map(|bytes| Batch::parse(bytes)).collect::<Result<Vec<_>, _>>()?;
     let mut call = Call {
         client,
+        inserts,
         batches: &batches,
         bytes,
         segments: Vec::new(),
         places: batches.iter().map(|batch| vec![None; batch.tables().len()]).collect(),
         stamp: Stamp { synced_at: clock::now() },
-        sent: 0,
     };
-    let mut rows = 0;
-    for (at, batch) in batches.iter().enumerate() {
-        for (row_at, row) in batch.rows().enumerate() {
-            call.take(targets, &row?, Place { batch: at, row: row_at })?;
-            rows += 1;
+    match call.take_all(targets) {
+        Ok(rows) => Ok(Ack { rows, bytes: inserts.take_sent_bytes(), durable: inserts.are_finished() }),
+        Err(failure) => {
+            inserts.give_up();
+            Err(failure)
         }
     }
-    let end = Place { batch: batches.len(), row: 0 };
-    for segment in 0..call.segments.len() {
-        call.finish(segment, end)?;
-    }
-    Ok(Ack { rows, bytes: call.sent, durable: true })
 }
 
 /// Where a row is in the call.
@@ -59,8 +57,9 @@ struct Place {
 }
 
 /// One call of `write`.
-struct Call<'c, 'b, C> {
+struct Call<'c, 'b, C: Client> {
     client: &'c mut C,
+    inserts: &'c mut Inserts<C::Insert>,
     batches: &'b [Batch<'b>],
     /// Their size, which rows of one table hardly exceed in RowBinary.
     bytes: usize,
@@ -69,10 +68,9 @@ struct Call<'c, 'b, C> {
     /// For each table of each batch which segment its rows go to.
     places: Vec<Vec<Option<usize>>>,
     stamp: Stamp,
-    sent: u64,
 }
 
-/// The rows of one target since its last insert.
+/// The rows of one target that are not sent yet.
 struct Segment<'b> {
     plan: Rc<Plan>,
     /// Its first row may be here.
@@ -82,9 +80,44 @@ struct Segment<'b> {
     pending: Vec<Row<'b>>,
 }
 
+/// A message is not a row: it has no columns that could be written.
+fn message_refused(table: String) -> Failure {
+    Failure::record(
+        "message_for_table",
+        "a script made a message of a record, and the destination takes rows",
+    )
+    .with_table(table)
+    .with_hint("return the row from the script: messages are for queues")
+}
+
 impl<'b, C: Client> Call<'_, 'b, C> {
+    /// Takes every row; how many.
+    fn take_all(&mut self, targets: &mut Targets) -> Result<u64, Failure> {
+        let mut rows = 0;
+        for (at, batch) in self.batches.iter().enumerate() {
+            for (row_at, row) in batch.rows().enumerate() {
+                self.take(targets, &row?, Place { batch: at, row: row_at })?;
+                rows += 1;
+            }
+        }
+        let end = Place { batch: self.batches.len(), row: 0 };
+        for segment in 0..self.segments.len() {
+            self.send(segment, end)?;
+        }
+        Ok(rows)
+    }
+
     fn take(&mut self, targets: &mut Targets, row: &Row<'b>, place: Place) -> Result<(), Failure> {
         let table = usize::from(row.table_index().0);
+        match row.op() {
+            Op::Insert | Op::Update | Op::Delete | Op::Truncate => {}
+            // A table holds neither; changed columns come with the rows that have them.
+            Op::Message | Op::Relation => return Ok(()),
+            Op::Outgoing => {
+                let table = self.batches[place.batch].table(row).qualified_name();
+                return Err(message_refused(table));
+            }
+        }
         let at = match self.places[place.batch][table] {
             Some(at) => at,
             None => {
@@ -95,6 +128,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                 at
             }
         };
+        if row.op() != Op::Insert {
+            self.inserts.note_change()?;
+        }
         if row.op() == Op::Truncate {
             return self.truncate(targets, at, row.version(), place);
         }
@@ -108,13 +144,13 @@ impl<'b, C: Client> Call<'_, 'b, C> {
             }
             Err(error) => return Err(segment.plan.row_failure(row, error)),
         }
-        if segment.block.is_full() || segment.pending.len() >= PENDING_ROWS_MAX {
-            return self.finish(at, place.next());
+        if segment.is_due() {
+            return self.send(at, place.next());
         }
         // Blocks of many tables together: the fullest goes.
         if start >> 20 != segment.block.bytes.len() >> 20 && self.waiting() > BLOCKS_BYTES_MAX {
             let fullest = (0..self.segments.len()).max_by_key(|&at| self.segments[at].block.bytes.len());
-            return self.finish(fullest.unwrap_or(at), place.next());
+            return self.send(fullest.unwrap_or(at), place.next());
         }
         Ok(())
     }
@@ -129,7 +165,7 @@ impl<'b, C: Client> Call<'_, 'b, C> {
             return Ok(self.segments.len() - 1);
         };
         if !Rc::ptr_eq(&self.segments[at].plan, &plan) {
-            self.finish(at, start)?;
+            self.send(at, start)?;
             self.segments[at].plan = plan;
         }
         Ok(at)
@@ -139,18 +175,20 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         self.segments.iter().map(|segment| segment.block.bytes.len()).sum()
     }
 
-    /// Inserts what a target's segment has up to a place.
-    fn finish(&mut self, at: usize, end: Place) -> Result<(), Failure> {
+    /// Sends what a target's segment has up to a place.
+    fn send(&mut self, at: usize, end: Place) -> Result<(), Failure> {
         if !self.segments[at].pending.is_empty() {
             let rows = self.rows(at, end)?;
             let segment = &mut self.segments[at];
+            // Values are read back from the table: what was sent before has to be in it.
+            self.inserts.finish(&segment.plan.target)?;
             let pending = std::mem::take(&mut segment.pending);
             let work =
                 unchanged::Work { plan: &segment.plan, rows: &rows, pending: &pending, stamp: self.stamp };
-            self.sent += work.write(self.client, &mut segment.block)?;
+            work.write(self.client, self.inserts, &mut segment.block)?;
         }
         let segment = &mut self.segments[at];
-        self.sent += segment.block.insert(self.client, &segment.plan)?;
+        self.inserts.append(self.client, &segment.plan, &mut segment.block)?;
         segment.start = end;
         Ok(())
     }
@@ -166,7 +204,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                     return Ok(rows);
                 }
                 let row = row?;
-                if place >= start && self.places[batch_at][usize::from(row.table_index().0)] == Some(at) {
+                let is_of_table = row.op() != Op::Relation
+                    && self.places[batch_at][usize::from(row.table_index().0)] == Some(at);
+                if place >= start && is_of_table {
                     rows.push(row);
                 }
             }
@@ -182,10 +222,11 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         version: Version,
         place: Place,
     ) -> Result<(), Failure> {
-        self.finish(at, place)?;
+        self.send(at, place)?;
         let segment = &mut self.segments[at];
         segment.start = place.next();
         let plan = Rc::clone(&segment.plan);
+        self.inserts.finish(&plan.target)?;
         if plan.engine == Engine::Null {
             return Ok(());
         }
@@ -199,6 +240,15 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         // The comment is part of the plan.
         targets.forget(&plan.target);
         Ok(())
+    }
+}
+
+impl Segment<'_> {
+    /// Whether its rows are sent now: as pieces where none of them waits for anything.
+    fn is_due(&self) -> bool {
+        self.pending.is_empty() && self.block.is_a_piece()
+            || self.block.is_full()
+            || self.pending.len() >= PENDING_ROWS_MAX
     }
 }
 

@@ -5,8 +5,19 @@
 pub(crate) struct Attributes(Vec<u8>);
 
 impl Attributes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn contains(&self, number: i32) -> bool {
         place(number).is_some_and(|(byte, bit)| self.0.get(byte).is_some_and(|byte| byte & bit != 0))
+    }
+
+    /// The greatest number; 0 for an empty set.
+    pub(crate) fn greatest(&self) -> i32 {
+        let Some(last) = self.0.last() else { return 0 };
+        // A table has at most 1,600 columns, dropped ones included.
+        i32::try_from(self.0.len() * 8).unwrap_or(i32::MAX) - last.leading_zeros().cast_signed()
     }
 
     /// Appends the set: how many bytes it takes (2, little-endian), then these.
@@ -55,6 +66,8 @@ mod tests {
             for number in -1..=1601 {
                 assert_eq!(set.contains(number), numbers.contains(&number), "{number} in {numbers:?}");
             }
+            assert_eq!(set.greatest(), numbers.last().copied().unwrap_or(0));
+            assert_eq!(set.is_empty(), numbers.is_empty());
             let mut bytes = Vec::new();
             set.write(&mut bytes);
             bytes.push(7);

@@ -57,8 +57,21 @@ pub(crate) struct CatalogColumn {
     pub(crate) generated: bool,
     /// The transaction that changed its definition last, the lower 32 bits of its number.
     pub(crate) defined_by: u32,
+    /// What rows hold in it that were there before it was added.
+    pub(crate) earlier: Earlier,
     /// Its place in the index that identifies rows, from 1; 0 when it is not in it.
     pub(crate) key: u16,
+}
+
+/// What rows hold in a column that was added after them, as far as the catalog knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// It has no default.
+    Null,
+    /// The server's text of the value that it shows in all of them.
+    Value(String),
+    /// It has a default: each row has what was written into it, or NULL where the default came later.
+    Unknown,
 }
 
 impl CatalogTable {
@@ -114,7 +127,16 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                 CASE c.relkind WHEN 'p' THEN
                   (SELECT coalesce(sum(pg_catalog.pg_relation_filenode(t.relid)::bigint), 0) % 4294967296
                    FROM pg_catalog.pg_partition_tree(c.oid) AS t WHERE t.isleaf)
-                ELSE coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0) END
+                ELSE coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0) END,
+                CASE WHEN a.atthasmissing THEN pg_catalog.array_to_string(a.attmissingval, '')
+                WHEN c.relkind = 'p' AND a.atthasdef THEN
+                  (SELECT CASE WHEN count(DISTINCT m.value) = 1 THEN min(m.value) END
+                   FROM (SELECT pg_catalog.array_to_string(l.attmissingval, '') AS value
+                         FROM pg_catalog.pg_partition_tree(c.oid) AS t
+                         JOIN pg_catalog.pg_attribute AS l ON l.attrelid = t.relid AND l.attname = a.attname
+                         WHERE t.isleaf AND l.atthasmissing) AS m)
+                END,
+                a.atthasdef OR a.attidentity <> ''
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -167,6 +189,11 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
         not_null: flag(row, 10),
         generated: flag(row, 11),
         defined_by: number(row, 13)?,
+        earlier: match row.get(15).cloned().flatten() {
+            Some(value) => Earlier::Value(value),
+            None if flag(row, 16) => Earlier::Unknown,
+            None => Earlier::Null,
+        },
         key: number(row, 12)?,
     })
 }

@@ -5,6 +5,7 @@ use tarn_batch::{Column, Table};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::publication::PublishedTable;
+use crate::sent_value::SentDecoder;
 use crate::settings::MappedTable;
 use crate::type_catalog::{TypeKey, Types};
 use crate::value::Decoder;
@@ -14,6 +15,8 @@ use crate::value::Decoder;
 pub(crate) struct Mapped {
     pub(crate) table: Table,
     pub(crate) decoders: Vec<Decoder>,
+    /// The same for the binary form of COPY; nothing where a column has only a text that is sure.
+    pub(crate) sent: Option<Vec<SentDecoder>>,
 }
 
 impl Mapped {
@@ -37,13 +40,17 @@ impl Mapped {
             (described, column_type.decoder.clone())
         });
         let (columns, decoders) = columns.unzip();
-        Self::new(catalog.oid, mapping, columns, decoders)
+        let sent = replicated(catalog, mapping, published)
+            .map(|column| types.get((column.type_oid, column.type_modifier)).sent.clone())
+            .collect();
+        Self { sent, ..Self::new(catalog.oid, mapping, columns, decoders) }
     }
 
+    /// The table as the stream describes it, which has text.
     pub(crate) fn new(id: u32, mapping: &MappedTable, columns: Vec<Column>, decoders: Vec<Decoder>) -> Self {
         let version = version(&columns);
         let (schema, name) = (mapping.name.schema.clone(), mapping.name.name.clone());
-        Self { table: Table { id, schema, name, version, columns }, decoders }
+        Self { table: Table { id, schema, name, version, columns }, decoders, sent: None }
     }
 
     /// The columns that identify a row, in the order of the key.

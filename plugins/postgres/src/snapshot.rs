@@ -1,5 +1,6 @@
 //! The snapshot: a held point in time, tables cut into partitions, partitions read by COPY.
 
+pub(crate) mod copy_binary;
 pub(crate) mod copy_text;
 pub(crate) mod held;
 pub(crate) mod partition;

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
-use tarn_sdk::{Changes, Failure, Inspect, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::{
+    Changes, Description, Failure, Inspect, Limits, Problem, Snapshot, Source, SourceConfig, log,
+};
 
 use crate::added;
+use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
+use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
@@ -87,7 +91,7 @@ fn missing(mapping: &MappedTable) -> Failure {
         .with_table(mapping.name.to_string())
 }
 
-/// Says once which columns the stream does not have.
+/// Says which columns the stream does not have.
 fn log_generated(table: &CatalogTable, mapped: &Mapped) {
     let absent = |name: &str| !mapped.table.columns.iter().any(|column| column.name == name);
     let left_out: Vec<&str> = table
@@ -97,8 +101,10 @@ fn log_generated(table: &CatalogTable, mapped: &Mapped) {
         .map(|column| column.name.as_str())
         .collect();
     if !left_out.is_empty() {
-        log::info(&format!(
-            "generated columns of {} are not replicated, because the server does not publish them: {}",
+        log::warn(&format!(
+            "generated columns of {} are left out, because the publication does not publish them: {}. The \
+             destination can compute them, or, from PostgreSQL 18 on, a publication of yours publish them \
+             (publish_generated_columns = stored)",
             table.name,
             left_out.join(", ")
         ));
@@ -127,7 +133,7 @@ impl<P: Peer> PostgresSource<P> {
     ///
     /// # Errors
     /// `table_missing`.
-    pub fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    pub fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         let published = self.published()?;
         let names = self.settings.tables.iter().map(|table| &table.name);
         let found = catalog::tables_named(&mut self.side, names)?;
@@ -138,15 +144,16 @@ impl<P: Peer> PostgresSource<P> {
             wanted.extend(wanted_types(table, mapping, published.get(&mapping.name)));
         }
         types.look_up(&mut self.side, wanted)?;
-        let mut tables = Vec::with_capacity(self.settings.tables.len());
+        let mut described = Vec::with_capacity(self.settings.tables.len());
         for mapping in &self.settings.tables {
             let table = &found[&mapping.name];
             let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
             log_generated(table, &mapped);
-            tables.push(mapped.table);
+            let fills = fill::fills(&mapped.table, &mapped.decoders, table, &Attributes::default());
+            described.push(Description { table: mapped.table, fills });
         }
-        self.schema.clone_from(&tables);
-        Ok(tables)
+        self.schema = described.iter().map(|description| description.table.clone()).collect();
+        Ok(described)
     }
 
     /// Makes publication and slot anew and returns where the slot begins.
@@ -210,8 +217,13 @@ impl<P: Peer> PostgresSource<P> {
     pub fn plan_snapshot(&mut self, table: &str, rows: u64, parallel: u32) -> Result<Vec<String>, Failure> {
         let server = self.server()?;
         let mapping = self.settings.table_named(table)?;
+        // Rows are read with the columns of now. One that is added later comes by the stream, which tells the
+        // destination of it in its place, with what rows from before it hold; later rows it brings itself.
+        let described = catalog::tables_named(&mut self.side, [&mapping.name])?;
+        let columns = described.get(&mapping.name).map_or(&[][..], |table| &table.columns);
+        let columns: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
         let partitions = plan::plan(&mut self.side, &server, mapping, table, rows, parallel)?;
-        Ok(partitions.iter().map(Partition::to_text).collect())
+        Ok(partitions.into_iter().map(|partition| partition.of_columns(&columns).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -238,9 +250,12 @@ impl<P: Peer> PostgresSource<P> {
         let published = self.published()?;
         let mapping = self.settings.table_named(&partition.table)?;
         let published = published.get(&mapping.name);
-        let table = catalog::tables_named(&mut self.side, [&mapping.name])?
+        let mut table = catalog::tables_named(&mut self.side, [&mapping.name])?
             .remove(&mapping.name)
             .ok_or_else(|| missing(mapping))?;
+        if let Some(columns) = &partition.columns {
+            table.columns.retain(|column| columns.contains(&column.attribute));
+        }
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
         let mapped = Mapped::from_catalog(&table, mapping, published, &types);
@@ -283,7 +298,7 @@ impl<P: Peer> PostgresSource<P> {
         let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
         marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
         let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
-        let mut relations = Relations::new(marks);
+        let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
         // The point of the slot itself needs nothing: the stream starts right at it.
@@ -359,7 +374,7 @@ impl Source for PostgresSource<HostPeer> {
         Self::validate(self)
     }
 
-    fn schema(&mut self) -> Result<Vec<Table>, Failure> {
+    fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         Self::schema(self)
     }
 

@@ -5,12 +5,14 @@
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
+mod described;
+mod joined;
 mod loading;
 mod relations;
 mod rows;
 
-use tarn_batch::{BatchWriter, Op, RowHeader, Table, Version};
-use tarn_sdk::{Changes, Failure, Limits, clock, log};
+use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
@@ -90,7 +92,7 @@ struct Outgoing {
     /// Tells this batch from others: tables are added to each anew.
     generation: u64,
     writer: BatchWriter,
-    schema: Vec<Table>,
+    schema: Vec<Description>,
     limits: Limits,
 }
 
@@ -304,8 +306,8 @@ impl Decoding {
                     if out.writer.rows() > 0 {
                         return Ok(Step::Left);
                     }
-                    out.schema.retain(|table| table.id != changed.table().id);
-                    out.schema.push(changed.table().clone());
+                    out.schema.retain(|described| described.table.id != changed.table().id);
+                    out.schema.push(changed.description());
                     self.relations.keep(changed);
                 }
             }

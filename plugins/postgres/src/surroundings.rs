@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tarn_sdk::{Failure, clock};
+use tarn_sdk::{Failure, clock, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, table_numbered, tables_named};
@@ -13,6 +13,7 @@ use crate::config::PUBLICATION_CHECK_US;
 use crate::mark::{Mark, Marks};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
+use crate::rewrite;
 use crate::server::Server;
 use crate::settings::Settings;
 use crate::side::Side;
@@ -71,11 +72,23 @@ pub(crate) fn look<P: Peer>(
             publication::require_columns(&settings.publication, table, published, delivered)?;
         }
     }
-    marks.horizon = horizon;
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());
+        note_file(marks, name, table);
     }
+    marks.horizon = horizon;
     Ok(tables)
+}
+
+/// Says where a table was written anew since it was marked, once.
+pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable) {
+    let horizon = marks.horizon;
+    if let Some(mark) = marks.get_mut(name) {
+        if let Some(warning) = rewrite::warning(table, mark, horizon) {
+            log::warn(&warning);
+        }
+        mark.file = table.file;
+    }
 }
 
 /// Every transaction with a smaller number has ended.

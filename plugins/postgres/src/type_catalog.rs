@@ -12,6 +12,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::literal;
 
 use crate::peer::{Peer, flag, number, text};
+use crate::sent_value::SentDecoder;
 use crate::side::Side;
 use crate::value::Decoder;
 
@@ -23,6 +24,8 @@ pub(crate) type TypeKey = (u32, i32);
 pub(crate) struct ColumnType {
     pub(crate) data_type: Type,
     pub(crate) decoder: Decoder,
+    /// The same for the binary form; nothing where only the text is sure.
+    pub(crate) sent: Option<SentDecoder>,
     /// As the server writes it, such as `numeric(10,2)`; of a domain, its base type.
     pub(crate) name: String,
 }
@@ -56,6 +59,7 @@ impl Types {
             let known = chains.get(&index).and_then(|chain| fold(chain)).unwrap_or_else(|| ColumnType {
                 data_type: Type::Other,
                 decoder: Decoder::Text,
+                sent: None,
                 name: "unknown".to_owned(),
             });
             self.known.insert(key, known);
@@ -132,14 +136,15 @@ fn chain_sql(keys: &[TypeKey]) -> String {
 fn fold(chain: &[Link]) -> Option<ColumnType> {
     let (last, before) = chain.split_last()?;
     let data_type = scalar(last);
-    let decoder = Decoder::scalar(&data_type);
-    let mut folded = ColumnType { data_type, decoder, name: last.formatted.clone() };
+    let (decoder, sent) = (Decoder::scalar(&data_type), SentDecoder::scalar(&data_type, last.oid));
+    let mut folded = ColumnType { data_type, decoder, sent, name: last.formatted.clone() };
     let mut delimiter = last.delimiter;
     for link in before.iter().rev() {
         if link.is_array {
             folded = ColumnType {
                 data_type: folded.data_type.array(),
                 decoder: Decoder::Array { element: Box::new(folded.decoder), delimiter },
+                sent: folded.sent.map(|element| SentDecoder::Array(Box::new(element))),
                 name: link.formatted.clone(),
             };
         }

@@ -28,4 +28,7 @@ void tarn_lua_try(void (*f)(struct lua_State *, void *), struct lua_State *L, vo
    gives a guest by default. */
 #define LUAI_MAXCCALLS 160
 
+/* Last: it includes Lua's configuration, which takes what is defined above. */
+#include "number.h"
+
 #endif

@@ -4,6 +4,8 @@ use std::fmt;
 
 use tarn_batch::{Column, Type};
 
+use crate::config::ASSIGNED_BYTES_MAX;
+use crate::json::EncodeError;
 use crate::lua::{Kind, Lua};
 use crate::values;
 use crate::values::moment::{self, MomentKind};
@@ -35,16 +37,25 @@ pub enum Refusal {
     NotUtf8,
     /// A string that does not have the form of the type.
     NotTextOf(&'static str),
+    /// A number of seconds that is no time of the type.
+    NotSecondsOf(&'static str),
     /// Rows of an array that differ in length.
     Ragged,
     /// A value in an array.
     Element,
+    /// A value that has no JSON form.
+    Json(EncodeError),
+    /// More bytes than may be assigned in one record.
+    TooMuch,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Takes { wanted, given } => write!(out, "takes {wanted}, not a {given} value"),
+            Self::Takes { wanted, given } => {
+                let article = if given.starts_with(['i', 'I']) { "an" } else { "a" };
+                write!(out, "takes {wanted}, not {article} {given} value")
+            }
             Self::OutOfRange => out.write_str("cannot hold this number: it is out of range"),
             Self::Inexact => out.write_str("cannot hold this number exactly"),
             Self::Scale(scale) => {
@@ -54,8 +65,13 @@ impl fmt::Display for Refusal {
             Self::NotNull => out.write_str("cannot be null"),
             Self::NotUtf8 => out.write_str("takes text, and these bytes are not UTF-8"),
             Self::NotTextOf(what) => write!(out, "takes {what}, and this string is none"),
+            Self::NotSecondsOf(what) => write!(out, "takes {what}, and this number of seconds is none"),
             Self::Ragged => out.write_str("takes arrays whose rows have one length"),
             Self::Element => out.write_str("cannot hold an element of this array"),
+            Self::Json(error) => write!(out, "takes JSON: {error}"),
+            Self::TooMuch => {
+                write!(out, "takes no more: a script assigns at most {ASSIGNED_BYTES_MAX} bytes in a record")
+            }
         }
     }
 }
@@ -70,11 +86,12 @@ fn takes(lua: Lua, index: i32, wanted: &'static str) -> Refusal {
 }
 
 /// What a person calls the value.
-fn given(lua: Lua, index: i32) -> &'static str {
+pub fn given(lua: Lua, index: i32) -> &'static str {
     match lua.kind(index) {
         Kind::Integer => "integer",
         Kind::Float => "float",
         Kind::Userdata if values::decimal::text(lua, index).is_some() => "Decimal",
+        Kind::Userdata if values::big_integer::text(lua, index).is_some() => "BigInt",
         Kind::Userdata if values::moment::get(lua, index).is_some() => "Time",
         Kind::Userdata if values::interval::get(lua, index).is_some() => "Interval",
         Kind::Userdata if values::uuid::get(lua, index).is_some() => "UUID",
@@ -171,10 +188,11 @@ fn write_json(lua: Lua, index: i32, out: &mut Vec<u8>) -> Result<(), Refusal> {
     let Some(text) = lua.bytes(index) else {
         return match crate::json::write_plain(lua, index, out) {
             Ok(()) => Ok(()),
-            Err(_) => Err(takes(lua, index, "JSON")),
+            Err(EncodeError::Kind(_)) => Err(takes(lua, index, "JSON")),
+            Err(error) => Err(Refusal::Json(error)),
         };
     };
-    if serde_json::from_slice::<serde::de::IgnoredAny>(text).is_err() {
+    if !crate::json::is_json(text) {
         return Err(Refusal::NotTextOf("JSON text"));
     }
     out.extend_from_slice(text);
@@ -188,6 +206,10 @@ fn write_moment(
     what: &'static str,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
+    if matches!(lua.kind(index), Kind::Integer | Kind::Float) {
+        moment::Moment::from_number(lua, index, kind).ok_or(Refusal::NotSecondsOf(what))?.write(out);
+        return Ok(());
+    }
     if let Some(moment) = moment::get(lua, index) {
         moment.convert(kind).ok_or(takes(lua, index, what))?.write(out);
         return Ok(());

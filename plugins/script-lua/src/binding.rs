@@ -2,6 +2,8 @@
 
 use tarn_batch::{Column, Table};
 
+use crate::added::{self, Added};
+
 /// Slots of the cache of column names; a power of two. Scripts name few columns.
 const CACHE_SLOTS: usize = 32;
 
@@ -11,21 +13,29 @@ const BINDINGS_MAX: usize = 1_024;
 
 /// A table and what is known of it.
 pub struct Binding {
-    /// The table.
+    /// Tells it from every other one that was made.
+    pub serial: i64,
+    /// The table as it comes.
+    given: Table,
+    /// The table with the columns that the script adds.
     pub table: Table,
     /// Its qualified name.
     pub source: String,
     /// What the mirror calls it at the destination.
     pub target: String,
+    /// What comes before the columns' values in JSON; empty until a row is encoded.
+    json_names: Vec<Vec<u8>>,
     /// Where Lua keeps a column's name, and the column. Lua keeps equal short strings at one place.
     cache: [(*const u8, usize); CACHE_SLOTS],
 }
 
 impl Binding {
-    fn new(table: Table, targets: &[(String, String)]) -> Self {
+    fn new(serial: i64, given: Table, targets: &[(String, String)], added: &[Added]) -> Self {
+        let table = added::extend(&given, added);
         let source = table.qualified_name();
         let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
-        Self { table, source, target, cache: [(std::ptr::null(), 0); CACHE_SLOTS] }
+        let cache = [(std::ptr::null(), 0); CACHE_SLOTS];
+        Self { serial, given, table, source, target, json_names: Vec::new(), cache }
     }
 
     /// The column of that name. `name` is a string of Lua's.
@@ -42,6 +52,14 @@ impl Binding {
         Some(column)
     }
 
+    /// The table, and what comes before its columns' values in JSON: made by `make` once.
+    pub fn json_names(&mut self, make: fn(&Table) -> Vec<Vec<u8>>) -> (&Table, &[Vec<u8>]) {
+        if self.json_names.is_empty() {
+            self.json_names = make(&self.table);
+        }
+        (&self.table, &self.json_names)
+    }
+
     /// What a person calls a column in a message.
     pub fn describe<'a>(&'a self, column: &'a Column) -> impl std::fmt::Display + 'a {
         std::fmt::from_fn(move |out| write!(out, "column {} ({})", column.name, column.type_name))
@@ -52,6 +70,8 @@ impl Binding {
 #[derive(Default)]
 pub struct Bindings {
     all: Vec<Binding>,
+    /// How many were made.
+    made: i64,
     /// Qualified names at source and destination, from the settings.
     targets: Vec<(String, String)>,
 }
@@ -64,18 +84,19 @@ impl Bindings {
     }
 
     /// Finds or makes the bindings of a batch's tables: where each is.
-    pub fn bind(&mut self, tables: &[Table]) -> Vec<usize> {
+    pub fn bind(&mut self, tables: &[Table], added: &[Added]) -> Vec<usize> {
         if self.all.len() + tables.len() > BINDINGS_MAX {
             self.all.clear();
         }
-        tables.iter().map(|table| self.place(table)).collect()
+        tables.iter().map(|table| self.place(table, added)).collect()
     }
 
-    fn place(&mut self, table: &Table) -> usize {
-        if let Some(place) = self.all.iter().position(|binding| binding.table == *table) {
+    fn place(&mut self, table: &Table, added: &[Added]) -> usize {
+        if let Some(place) = self.all.iter().position(|binding| binding.given == *table) {
             return place;
         }
-        self.all.push(Binding::new(table.clone(), &self.targets));
+        self.made += 1;
+        self.all.push(Binding::new(self.made, table.clone(), &self.targets, added));
         self.all.len() - 1
     }
 

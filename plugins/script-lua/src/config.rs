@@ -5,6 +5,30 @@
 /// an error before a trap.
 pub const MEMORY_BYTES_MAX: usize = 96 << 20;
 
+/// Messages that one record may make: a fan-out to every partition of a large topic, while a script
+/// that returns a table's worth of values by mistake is told so.
+pub const MESSAGES_PER_RECORD_MAX: i32 = 1_000;
+
+/// Length of one encoded value, JSON or MessagePack: sixteen times what a queue takes by default. Escaping
+/// may make six bytes of one, and all of it stays within what the host gives the runtime.
+pub const ENCODED_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of values that a script may assign in one record.
+pub const ASSIGNED_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of assigned values after which those that were assigned over are forgotten.
+pub const ASSIGNED_BYTES_KEPT: usize = 1 << 20;
+
+/// Room that a buffer keeps for the next record: what a large one took is given back.
+pub const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+/// Bytes that a batch may become, where it is not larger itself: beyond it one record is refused instead
+/// of the runtime running out of the memory that the host gives it.
+pub const OUTPUT_BYTES_MAX: usize = 64 << 20;
+
+/// Columns that a script may add to its tables: as many as a wide table has.
+pub const ADDED_COLUMNS_MAX: usize = 200;
+
 /// Length of a script's source: a hundred times the longest in use, and parsed in a second.
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 

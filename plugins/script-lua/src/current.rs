@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "a record outlives its batch's borrow in the type, not in time")]
 
+use crate::config::ASSIGNED_BYTES_KEPT;
+use crate::session::reuse;
 use tarn_batch::{BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, TableIndex};
 
 /// Which of a record's two rows.
@@ -32,21 +34,56 @@ struct Image {
     /// The cells not yet read; none when the record does not have this row.
     rest: Option<Cells<'static>>,
     seen: Vec<Cell<'static>>,
+    /// What columns are that the record does not have: those that the script adds.
+    added: Option<Cell<'static>>,
     /// Empty until a column is assigned.
     changes: Vec<Change>,
 }
 
 impl Image {
-    fn begin(&mut self, cells: Option<Cells<'static>>) {
+    fn begin(&mut self, cells: Option<Cells<'static>>, added: Option<Cell<'static>>) {
         self.rest = cells;
+        self.added = added;
         self.seen.clear();
         self.changes.clear();
+    }
+
+    /// Writes the image: what was assigned, and between it the cells as they are.
+    fn write(
+        &self,
+        writer: &mut BatchWriter,
+        mut cells: Cells<'static>,
+        columns: usize,
+        values: &[u8],
+    ) -> Result<(), DecodeError> {
+        let mut column = 0;
+        while column < columns {
+            match self.changes.get(column) {
+                None | Some(Change::Kept) => {
+                    let kept = |change: &Change| matches!(change, Change::Kept);
+                    let rest = self.changes.get(column..).unwrap_or_default();
+                    let run = rest.iter().position(|change| !kept(change)).unwrap_or(columns - column);
+                    let given = run.min(cells.size_hint().1.unwrap_or(0));
+                    writer.raw_cells(cells.take_raw(given)?, given);
+                    for _ in given..run {
+                        writer.cell(self.added.ok_or(DecodeError::Truncated("row"))?);
+                    }
+                    column += run;
+                    continue;
+                }
+                Some(Change::Null) => writer.null(),
+                Some(&Change::Value { start, end }) => writer.value(&values[start..end]),
+            }
+            cells.take_raw(1)?;
+            column += 1;
+        }
+        Ok(())
     }
 
     #[inline]
     fn cell(&mut self, column: usize) -> Result<Cell<'static>, DecodeError> {
         while self.seen.len() <= column {
-            let cell = self.rest.as_mut().and_then(Iterator::next);
+            let cell = self.rest.as_mut().and_then(Iterator::next).or(self.added.map(Ok));
             self.seen.push(cell.unwrap_or(Err(DecodeError::Truncated("row")))?);
         }
         Ok(self.seen[column])
@@ -60,9 +97,13 @@ pub struct Current {
     generation: u64,
     row: Option<Row<'static>>,
     binding: usize,
+    /// Of its table, with those that the script adds.
+    columns: usize,
     new: Image,
     old: Image,
     before: Option<Before>,
+    /// How many UUIDs were derived from the record.
+    uuids: u32,
     /// Bytes of assigned values.
     values: Vec<u8>,
 }
@@ -70,22 +111,27 @@ pub struct Current {
 impl Current {
     /// Makes a row the current record. The caller calls [`Current::end`] before the row's batch goes.
     #[inline]
-    pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
+    pub fn begin(&mut self, row: &Row<'_>, binding: usize, columns: usize) -> u64 {
         // SAFETY: the caller's promise: what borrows from the row is forgotten in time.
         let row: Row<'static> = unsafe { std::mem::transmute::<Row<'_>, Row<'static>>(*row) };
         self.generation += 1;
         self.row = Some(row);
         self.binding = binding;
-        self.values.clear();
-        self.new.begin(row.op().has_after().then(|| row.after()));
+        self.columns = columns;
+        reuse(&mut self.values);
+        self.uuids = 0;
+        // What a script added to the stored row stays unless it is assigned again.
+        let of_new = if row.op() == Op::Insert { Cell::Null } else { Cell::Unchanged };
+        let added = |cell| (columns > row.columns()).then_some(cell);
+        self.new.begin(row.op().has_after().then(|| row.after()), added(of_new));
         self.before = None;
-        self.old.begin(None);
+        self.old.begin(None, None);
         // An insert has no row before; those of others are found when asked for.
         if row.op() != Op::Insert
             && let Some((kind, cells)) = row.before()
         {
             self.before = Some(kind);
-            self.old.begin(Some(cells));
+            self.old.begin(Some(cells), added(Cell::Unchanged));
         }
         self.generation
     }
@@ -93,8 +139,8 @@ impl Current {
     /// Forgets the record.
     pub fn end(&mut self) {
         self.row = None;
-        self.new.begin(None);
-        self.old.begin(None);
+        self.new.begin(None, None);
+        self.old.begin(None, None);
     }
 
     /// The record, if it still is the one of that generation.
@@ -107,6 +153,12 @@ impl Current {
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// How many UUIDs were derived from the record before this one.
+    pub fn count_uuid(&mut self) -> u32 {
+        self.uuids += 1;
+        self.uuids - 1
     }
 
     /// Where its table is among the bindings.
@@ -158,6 +210,7 @@ impl Current {
         columns: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.forget_replaced();
         let start = self.values.len();
         if let Err(error) = write(&mut self.values) {
             self.values.truncate(start);
@@ -166,6 +219,35 @@ impl Current {
         let end = self.values.len();
         self.set(which, column, columns, Change::Value { start, end });
         Ok(())
+    }
+
+    /// Bytes of the values that were assigned.
+    pub fn assigned_bytes(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Forgets values that others were assigned over, when there are many bytes of them.
+    fn forget_replaced(&mut self) {
+        let live = |image: &Image| {
+            let sizes = image.changes.iter().map(|change| match change {
+                Change::Value { start, end } => end - start,
+                Change::Kept | Change::Null => 0,
+            });
+            sizes.sum::<usize>()
+        };
+        let most = ASSIGNED_BYTES_KEPT.max(2 * (live(&self.new) + live(&self.old)));
+        if self.values.len() <= most {
+            return;
+        }
+        let mut kept = Vec::new();
+        for change in self.new.changes.iter_mut().chain(&mut self.old.changes) {
+            if let Change::Value { start, end } = change {
+                let value = kept.len();
+                kept.extend_from_slice(&self.values[*start..*end]);
+                (*start, *end) = (value, kept.len());
+            }
+        }
+        self.values = kept;
     }
 
     fn set(&mut self, which: Which, column: usize, columns: usize, change: Change) {
@@ -180,11 +262,12 @@ impl Current {
     #[inline]
     pub fn write(&mut self, writer: &mut BatchWriter, table: TableIndex) -> Result<(), DecodeError> {
         let row = self.row.expect("a record is written while it is the current one");
-        if self.new.changes.is_empty() && self.old.changes.is_empty() {
+        let is_as_given = self.new.changes.is_empty() && self.old.changes.is_empty();
+        if is_as_given && self.columns == row.columns() {
             writer.append_row(&row, table);
             return Ok(());
         }
-        let result = self.write_changed(writer, table, &row.header(), row.columns());
+        let result = self.write_changed(writer, table, &row.header());
         if result.is_err() {
             writer.cancel_row();
         }
@@ -196,19 +279,16 @@ impl Current {
         writer: &mut BatchWriter,
         table: TableIndex,
         header: &RowHeader,
-        columns: usize,
     ) -> Result<(), DecodeError> {
+        let columns = self.columns;
         writer.begin_row(table, header);
+        let row = self.row.expect("a record is written while it is the current one");
         if self.has(Which::New) {
-            for column in 0..columns {
-                writer.cell(self.cell(Which::New, column)?);
-            }
+            self.new.write(writer, row.after(), columns, &self.values)?;
         }
-        if let Some(kind) = self.before {
+        if let Some((kind, cells)) = row.before().filter(|_| self.before.is_some()) {
             writer.begin_before(kind);
-            for column in 0..columns {
-                writer.cell(self.cell(Which::Old, column)?);
-            }
+            self.old.write(writer, cells, columns, &self.values)?;
         }
         writer.end_row();
         Ok(())

@@ -27,6 +27,7 @@ impl Fault {
         let traced = std::mem::take(&mut lua.session().error_line);
         let (line, message) = split_place(&text).unwrap_or((traced, &text));
         let mut message = message.to_owned();
+        crate::dialect::explain(&mut message);
         if message.len() > MESSAGE_BYTES_MAX {
             message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
             message.push('…');

@@ -1,21 +1,24 @@
 //! The guest: the `script` world over the runtime, and the exports by which a script is compiled.
 //!
 //! Compiling is: [`tarn_script_buffer`], the source written there, [`tarn_script_load`], its report
-//! read; after a good one the host takes the snapshot, in which the runtime below is full.
+//! read; after a good one the host takes the snapshot, in which the runtime below is full. Stored scripts
+//! that it requires come before: [`tarn_script_buffer`], name and source written, [`tarn_script_module`].
 
 #![expect(unsafe_code, reason = "exports of the core module, called with addresses")]
 
 use std::cell::RefCell;
 
 use serde::Serialize;
-use tarn_sdk::{Failure, Outcome, Output, Rejection, Script, ScriptSettings};
+use tarn_sdk::{Failure, Outcome, Rejection, Script, ScriptSettings};
 
-use crate::{Fault, Host, Runtime};
+use crate::{Fault, Host, Output, Runtime};
 
 thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
     /// The source before loading, the report after it.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// Stored scripts for the next one that is loaded: names and sources.
+    static MODULES: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Imports;
@@ -39,13 +42,32 @@ struct Report {
     /// What is wrong; empty when nothing is.
     message: String,
     entry_points: Vec<&'static str>,
+    /// The module that it required and that was not there; empty where there is none.
+    missing_module: String,
 }
 
-fn load(source: &[u8]) -> Result<Runtime, Fault> {
-    let mut runtime =
-        Runtime::new(Box::new(Imports)).ok_or_else(|| Fault::new("not enough memory".to_owned()))?;
-    runtime.load(source)?;
-    Ok(runtime)
+/// Loads a source into the runtime that the component keeps.
+fn load(source: &[u8]) -> Report {
+    let fault = |fault: Fault, missing_module| Report {
+        line: fault.line,
+        message: fault.message,
+        entry_points: vec![],
+        missing_module,
+    };
+    let Some(mut runtime) = Runtime::new(Box::new(Imports)) else {
+        return fault(Fault::new("not enough memory".to_owned()), String::new());
+    };
+    for (name, source) in MODULES.take() {
+        runtime.add_module(&name, &source);
+    }
+    let loaded = runtime.load(source);
+    let missing_module = runtime.missing_module().unwrap_or_default().to_owned();
+    if let Err(error) = loaded {
+        return fault(error, missing_module);
+    }
+    let entry_points = runtime.entry_points();
+    RUNTIME.set(Some(runtime));
+    Report { line: 0, message: String::new(), entry_points, missing_module }
 }
 
 /// Makes room for a source and returns its address.
@@ -57,18 +79,21 @@ extern "C" fn tarn_script_buffer(length: usize) -> *mut u8 {
     })
 }
 
+/// Keeps the stored script in the buffer for the next [`tarn_script_load`]: its name, of so many bytes,
+/// then its source.
+#[unsafe(no_mangle)]
+extern "C" fn tarn_script_module(name_length: usize) {
+    let mut name = BUFFER.take();
+    let source = name.split_off(name_length.min(name.len()));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    MODULES.with_borrow_mut(|modules| modules.push((text(name), text(source))));
+}
+
 /// Loads the script in the buffer, and returns the address of a report in its upper half, the length
 /// in its lower.
 #[unsafe(no_mangle)]
 extern "C" fn tarn_script_load() -> u64 {
-    let report = match load(&BUFFER.take()) {
-        Ok(runtime) => {
-            let entry_points = runtime.entry_points();
-            RUNTIME.set(Some(runtime));
-            Report { line: 0, message: String::new(), entry_points }
-        }
-        Err(fault) => Report { line: fault.line, message: fault.message, entry_points: vec![] },
-    };
+    let report = load(&BUFFER.take());
     BUFFER.with_borrow_mut(|buffer| {
         *buffer = serde_json::to_vec(&report).expect("a report is JSON");
         (buffer.as_ptr().addr() as u64) << 32 | buffer.len() as u64
@@ -78,6 +103,11 @@ extern "C" fn tarn_script_load() -> u64 {
 fn empty() -> Failure {
     Failure::permanent("script_missing", "the Lua runtime holds no script")
         .with_hint("compile the script first")
+}
+
+fn no_entry_point() -> Failure {
+    Failure::permanent("script_without_entry_point", "the script is a module: it defines no entry point")
+        .with_hint("choose a script that defines onRecord, transformRecord or transformRow")
 }
 
 /// The loaded script.
@@ -90,12 +120,17 @@ impl Script for LuaScript {
     }
 
     fn open(settings: ScriptSettings) -> Result<Self, Failure> {
-        if settings.output != Output::Rows {
-            return Err(Failure::permanent("output_unsupported", "this runtime makes rows, not messages"));
-        }
+        let output = match settings.output {
+            tarn_sdk::Output::Rows => Output::Rows,
+            tarn_sdk::Output::Messages => Output::Messages,
+        };
         let targets = settings.tables.into_iter().map(|table| (table.source, table.destination)).collect();
         RUNTIME.with_borrow_mut(|runtime| {
-            runtime.as_mut().ok_or_else(empty)?.start(targets);
+            let runtime = runtime.as_mut().ok_or_else(empty)?;
+            if runtime.entry_points().is_empty() {
+                return Err(no_entry_point());
+            }
+            runtime.start(targets, output);
             Ok(Self)
         })
     }

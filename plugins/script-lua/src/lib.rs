@@ -11,15 +11,23 @@
 //!
 //! Natively the same code is a library for its tests.
 
+mod added;
 mod assign;
 mod binding;
+mod bit32;
 mod calendar;
 mod config;
 mod current;
+mod dialect;
 mod failure;
+mod float_text;
 mod json;
 mod library;
 mod lua;
+mod members;
+mod message;
+mod modules;
+mod msgpack;
 mod number;
 mod peerdb;
 #[cfg(any(test, target_family = "wasm"))]
@@ -30,12 +38,15 @@ mod rejection;
 mod row;
 mod runtime;
 mod session;
+mod shape;
 mod values;
+mod vocabulary;
+mod wrapper;
 
 #[cfg(target_family = "wasm")]
 mod guest;
 
 pub use failure::Fault;
 pub use rejection::Rejection;
-pub use runtime::{Applied, Runtime};
+pub use runtime::{Applied, Output, Runtime};
 pub use session::Host;

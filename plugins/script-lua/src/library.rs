@@ -1,6 +1,7 @@
 //! The standard library, as far as a script in a sandbox has one.
 //!
-//! Lua's own `base`, `table`, `string`, `math`, `utf8` and `coroutine`, with these differences: there
+//! Lua's own `base`, `table`, `string`, `math`, `utf8` and `coroutine`, and `bit32` of Lua 5.2, with these
+//! differences: numbers and old names are those of Lua 5.1 (`dialect.rs`); there
 //! are no files and no compiled chunks; `print` writes to the mirror's log; finalizers (`__gc`) are
 //! refused, so that no script code runs while Lua allocates; `os` has the calendar alone, and `debug`
 //! the traceback alone.
@@ -10,7 +11,7 @@ use crate::lua::raw::{
 };
 use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::session::Phase;
-use crate::{calendar, config, json};
+use crate::{added, bit32, calendar, config, dialect, modules};
 
 /// Opens the libraries.
 pub fn open(lua: Lua) {
@@ -35,53 +36,23 @@ pub fn open(lua: Lua) {
     lua.set_function(-1, "load", load_text);
     lua.set_function(-1, "print", print);
     lua.set_function(-1, "setmetatable", set_metatable);
-    lua.set_function(-1, "require", require);
+    lua.set_function(-1, "require", modules::require);
     lua.push_table(0, 1);
     lua.set_function(-1, "traceback", traceback);
     lua.set_field(-2, "debug");
     calendar::push_library(lua);
     lua.set_field(-2, "os");
-    // Names of Lua 5.1 that are spelled differently now.
-    lua.get_field(-1, "load");
-    lua.set_field(-2, "loadstring");
-    lua.get_field(-1, "table");
-    lua.get_field(-1, "unpack");
-    lua.remove(-2);
-    lua.set_field(-2, "unpack");
+    added::push_library(lua);
+    lua.set_field(-2, "tarn");
+    bit32::push_library(lua);
+    lua.set_field(-2, "bit32");
+    dialect::register(lua);
     lua.get_field(-1, "string");
     lua.push_nil();
     lua.set_field(-2, "dump");
     lua.pop(1);
-    register_modules(lua);
+    modules::register(lua);
     lua.pop(1);
-}
-
-/// What `require` finds: the libraries, and the modules that are no globals. The globals are on top.
-fn register_modules(lua: Lua) {
-    lua.push_table(0, 8);
-    for name in ["table", "string", "math", "utf8", "coroutine", "os"] {
-        lua.get_field(-2, name);
-        lua.set_field(-2, name);
-    }
-    json::push_module(lua);
-    lua.set_field(-2, "json");
-    lua.set_slot(Slot::Modules);
-}
-
-fn require(lua: Lua) -> Answer {
-    let Some(name) = lua.bytes(1) else {
-        return Err(lua.fail("require takes the name of a module"));
-    };
-    lua.get_slot(Slot::Modules);
-    lua.push_copy(1);
-    lua.get(-2);
-    if lua.is_nil(-1) {
-        let name = String::from_utf8_lossy(name);
-        return Err(lua.fail(format_args!(
-            "there is no module \"{name}\": this runtime has json and Lua's own libraries"
-        )));
-    }
-    Ok(1)
 }
 
 /// `print`: a line in the mirror's log. While the script is loaded there is no mirror.

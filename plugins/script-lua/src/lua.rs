@@ -30,9 +30,14 @@ use raw::lua_State;
 #[derive(Clone, Copy)]
 pub struct Lua(*mut lua_State);
 
-/// A Lua error on its way: the message waits in the session.
+/// A Lua error on its way.
 #[derive(Debug)]
-pub struct Raise;
+pub enum Raise {
+    /// Its message waits in the session.
+    Message,
+    /// Its value is on top of the stack: an error that was caught and goes on.
+    Value,
+}
 
 /// How many results a function left on the stack.
 pub type Answer = Result<c_int, Raise>;
@@ -72,6 +77,8 @@ pub enum Slot {
     Row,
     /// Metatable of decimals.
     Decimal,
+    /// Metatable of big integers.
+    BigInteger,
     /// Metatable of times.
     Moment,
     /// Metatable of intervals.
@@ -84,10 +91,20 @@ pub enum Slot {
     OldRow,
     /// The modules that `require` finds.
     Modules,
+    /// The sources of stored scripts by name; false where it was begun.
+    Sources,
     /// The `load` that Lua came with.
     Load,
+    /// The `string.format` that Lua came with.
+    Format,
     /// The metatable that marks a table as a JSON array.
     JsonArray,
+    /// Metatable of wrappers.
+    Wrapper,
+    /// The module `json`.
+    Json,
+    /// Metatables that keep the order of a table's columns, by the serial of its binding.
+    Orders,
 }
 
 /// A value of this crate as Lua holds it.
@@ -137,10 +154,14 @@ impl Lua {
         error.clear();
         // Writing to a string cannot fail; a value whose Display fails has said what it could.
         let _ = write!(error, "{message}");
-        Raise
+        Raise::Message
     }
 
-    fn raise(self) -> ! {
+    fn raise(self, error: Raise) -> ! {
+        if let Raise::Value = error {
+            // SAFETY: the value is on top.
+            unsafe { raw::lua_error(self.0) };
+        }
         let Session { error, .. } = self.session();
         // SAFETY: the message is a valid string; the session is not borrowed beyond the copy.
         unsafe {
@@ -206,6 +227,13 @@ impl Lua {
     pub fn insert(self, index: c_int) {
         // SAFETY: see `top`.
         unsafe { raw::lua_rotate(self.0, index, 1) }
+    }
+
+    /// Pops a value into a place.
+    pub fn replace(self, index: c_int) {
+        // SAFETY: see `top`.
+        unsafe { raw::lua_copy(self.0, -1, index) };
+        self.pop(1);
     }
 
     /// Takes a value out.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::config::{ARITHMETIC_DIGITS_MAX, DIVISION_DIGITS, EXPONENT_MAX};
 
+mod binary;
 mod digits;
 
 /// A decimal number: what PostgreSQL's `numeric` holds.
@@ -140,6 +141,15 @@ impl Finite {
         Self::new(self.negative, rest, scale)
     }
 
+    /// The greatest whole number that is not above the quotient.
+    fn floor_over(&self, other: &Self) -> Self {
+        let scale = self.scale.max(other.scale);
+        let (quotient, rest) = digits::divide(&self.digits_at(scale), &other.digits_at(scale));
+        let negative = self.negative != other.negative;
+        let quotient = if negative && !rest.is_empty() { digits::add(&quotient, &[1]) } else { quotient };
+        Self::new(negative, quotient, 0)
+    }
+
     /// With `scale` digits after the point, rounded half away from zero.
     pub fn round(&self, scale: usize) -> Self {
         if scale >= self.scale {
@@ -197,9 +207,12 @@ impl Finite {
         self.digits.is_empty()
     }
 
-    /// Whether it is below zero.
-    pub fn is_negative(&self) -> bool {
-        self.negative
+    /// 1, 0 or -1.
+    pub fn sign(&self) -> i64 {
+        match self.negative {
+            true => -1,
+            false => i64::from(!self.is_zero()),
+        }
     }
 
     /// The integer that it is, if it is one of 64 bits.
@@ -355,6 +368,17 @@ impl Number {
             other,
             |one, two| one / two,
             |one, two| if two.is_zero() { Err(ArithmeticError::DivisionByZero) } else { Ok(one.over(two)) },
+        )
+    }
+
+    /// The greatest whole number that is not above the quotient.
+    pub fn floor_over(&self, other: &Self) -> Result<Self, ArithmeticError> {
+        self.combine(
+            other,
+            |one, two| (one / two).floor(),
+            |one, two| {
+                if two.is_zero() { Err(ArithmeticError::DivisionByZero) } else { Ok(one.floor_over(two)) }
+            },
         )
     }
 

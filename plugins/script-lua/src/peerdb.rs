@@ -2,15 +2,26 @@
 
 use tarn_batch::{Cell, Column, Type};
 
-use crate::lua::{Answer, Lua};
+use crate::lua::{Answer, Kind, Lua, Slot};
 use crate::read::push_cell;
 use crate::session::Session;
 use crate::values::moment::{Moment, MomentKind};
-use crate::values::{decimal, interval, moment, uuid};
-use crate::{record, row};
+use crate::values::{big_integer, decimal, interval, moment, uuid};
+use crate::{record, row, shape};
+
+/// Types of PostgreSQL that are kinds of their own although their values are text.
+const TEXT_KINDS: [&str; 8] =
+    ["hstore", "geography", "geometry", "point", "cidr", "inet", "macaddr", "qchar"];
 
 /// Makes the table and sets the global.
 pub fn register(lua: Lua) {
+    lua.push_table(0, 0);
+    lua.push_table(0, 1);
+    lua.push_str("v");
+    lua.set_field(-2, "__mode");
+    lua.set_metatable(-2);
+    lua.set_slot(Slot::Orders);
+
     lua.push_globals();
     lua.push_table(0, 16);
     lua.set_function(-1, "RowTable", row_table);
@@ -29,7 +40,8 @@ pub fn register(lua: Lua) {
     lua.pop(1);
 }
 
-/// `peerdb.RowTable(row)`: a table of the columns that are not null.
+/// `peerdb.RowTable(row)`: a table of the columns that are not null. Encoders write it in the columns'
+/// order, what a script adds after them.
 fn row_table(lua: Lua) -> Answer {
     let handle = row::check(lua, 1)?;
     let Session { bindings, current, .. } = lua.session();
@@ -46,12 +58,28 @@ fn row_table(lua: Lua) -> Answer {
         }
         lua.raw_set(-3);
     }
+    push_order(lua);
+    lua.set_metatable(-2);
     Ok(1)
 }
 
-/// `peerdb.RowColumns(row)`: the names of the columns, in order.
-fn row_columns(lua: Lua) -> Answer {
-    row::check(lua, 1)?;
+/// Pushes the metatable that keeps the order of the current table's columns, the same one each time.
+fn push_order(lua: Lua) {
+    let Session { bindings, current, .. } = lua.session();
+    let serial = bindings.get(current.binding()).serial;
+    lua.get_slot(Slot::Orders);
+    if lua.get_item(-1, serial) == Kind::Nil {
+        lua.pop(1);
+        push_names(lua);
+        shape::push_order_of_columns(lua);
+        lua.push_copy(-1);
+        lua.set_item(-3, serial);
+    }
+    lua.remove(-2);
+}
+
+/// Pushes a list of the current table's columns.
+fn push_names(lua: Lua) {
     let Session { bindings, current, .. } = lua.session();
     let columns = &bindings.get(current.binding()).table.columns;
     lua.push_table(columns.len(), 0);
@@ -59,6 +87,12 @@ fn row_columns(lua: Lua) -> Answer {
         lua.push_str(&column.name);
         lua.set_item(-2, item);
     }
+}
+
+/// `peerdb.RowColumns(row)`: the names of the columns, in order.
+fn row_columns(lua: Lua) -> Answer {
+    row::check(lua, 1)?;
+    push_names(lua);
     Ok(1)
 }
 
@@ -87,7 +121,8 @@ fn push_kind(out: &mut String, column: &Column) {
         Type::Float4 => "float32",
         Type::Float8 => "float64",
         Type::Numeric { .. } => "numeric",
-        Type::Text | Type::Other | Type::Array(_) => "string",
+        Type::Text | Type::Other => text_kind(&column.type_name),
+        Type::Array(_) => "string",
         Type::Bytes => "bytes",
         Type::Date => "date",
         Type::Time => "time",
@@ -96,16 +131,26 @@ fn push_kind(out: &mut String, column: &Column) {
         Type::TimestampTz => "timestamptz",
         Type::Interval => "interval",
         Type::Uuid => "uuid",
-        Type::Json if column.type_name.starts_with("jsonb") => "jsonb",
+        // Also of jsonb: scripts ask for documents by this one name.
         Type::Json => "json",
         Type::Enum => "enum",
     });
+}
+
+/// The kind of a type whose values are text, by its name without modifiers, brackets and schema.
+fn text_kind(type_name: &str) -> &'static str {
+    let bare = type_name.split(['(', '[']).next().unwrap_or_default().trim_end();
+    let bare = bare.rsplit('.').next().unwrap_or_default();
+    let bare = if bare == "\"char\"" { "qchar" } else { bare };
+    TEXT_KINDS.into_iter().find(|kind| *kind == bare).unwrap_or("string")
 }
 
 /// `peerdb.type(value)`: the name of the type of one of these values; `nil` for Lua's own.
 fn type_name(lua: Lua) -> Answer {
     let name = if decimal::text(lua, 1).is_some() {
         decimal::TYPE_NAME
+    } else if big_integer::text(lua, 1).is_some() {
+        big_integer::TYPE_NAME
     } else if moment::get(lua, 1).is_some() {
         moment::TYPE_NAME
     } else if uuid::get(lua, 1).is_some() {
@@ -126,7 +171,7 @@ fn type_name(lua: Lua) -> Answer {
 
 /// `peerdb.tostring(value)`: the text of one of these values; `nil` for Lua's own.
 fn to_string(lua: Lua) -> Answer {
-    if lua.kind(1) == crate::lua::Kind::Userdata {
+    if lua.kind(1) == Kind::Userdata {
         lua.text_of(1);
     } else {
         lua.push_nil();

@@ -1,11 +1,13 @@
 //! Records as scripts see them: `r`.
 
-use tarn_batch::{Cell, Op, RowHeader};
+use tarn_batch::{Cell, Op, Row, RowHeader};
 
 use crate::current::Which;
-use crate::lua::{Answer, Lua, Raise, Slot, Userdata};
+use crate::lua::{Answer, Lua, Slot, Userdata};
+use crate::members::{self, Members};
 use crate::row;
 use crate::session::Session;
+use crate::values::big_integer;
 use crate::values::moment::{self, Moment, MomentKind};
 
 /// A record as Lua holds it.
@@ -28,6 +30,90 @@ impl Handle {
         self.generation
     }
 }
+
+/// What scripts may ask a record for.
+pub const MEMBERS: &Members<Row<'static>> = &[
+    ("row", |lua, record| push_row(lua, row_of(record.op()))),
+    KIND,
+    NEW,
+    OLD,
+    SOURCE,
+    ("target", |lua, record| {
+        let Session { bindings, current, .. } = lua.session();
+        push_name(lua, record.op(), &bindings.get(current.binding()).target)
+    }),
+    UNCHANGED,
+    COMMIT_TIME,
+    TRANSACTION,
+    CHECKPOINT,
+    PREFIX,
+    CONTENT,
+];
+
+/// What of a record is encoded as JSON, in this order, where there is something.
+pub const ENCODED: &Members<Row<'static>> = &[
+    KIND,
+    OLD,
+    NEW,
+    CHECKPOINT,
+    COMMIT_TIME,
+    TRANSACTION,
+    SOURCE,
+    ("unchanged_columns", push_unchanged_names),
+    PREFIX,
+    CONTENT,
+];
+
+type Member = (&'static str, fn(Lua, Row<'static>) -> Answer);
+
+const KIND: Member = ("kind", |lua, record| {
+    lua.push_str(match record.op() {
+        Op::Insert => "insert",
+        Op::Update => "update",
+        Op::Delete => "delete",
+        Op::Truncate => "truncate",
+        Op::Message => "message",
+        Op::Relation => "relation",
+        Op::Outgoing => "outgoing",
+    });
+    Ok(1)
+});
+const NEW: Member = ("new", |lua, _| push_row(lua, Which::New));
+const OLD: Member = ("old", |lua, _| push_row(lua, Which::Old));
+const SOURCE: Member = ("source", |lua, record| {
+    let Session { bindings, current, .. } = lua.session();
+    push_name(lua, record.op(), &bindings.get(current.binding()).source)
+});
+const UNCHANGED: Member = ("unchanged_columns", push_unchanged);
+const COMMIT_TIME: Member = ("commit_time", |lua, record| match record.header().commit_time_us {
+    RowHeader::TIME_UNKNOWN => members::push_nil(lua),
+    micros => {
+        moment::push(lua, Moment::new(MomentKind::TimestampTz, micros));
+        Ok(1)
+    }
+});
+const TRANSACTION: Member = ("transaction_id", |lua, record| {
+    big_integer::push_unsigned(lua, record.header().transaction);
+    Ok(1)
+});
+const CHECKPOINT: Member =
+    ("checkpoint", |lua, record| members::push_integer(lua, record.version().commit.cast_signed()));
+const PREFIX: Member = ("prefix", |lua, record| match record.log_message() {
+    Ok(Some(message)) => {
+        lua.push_str(message.prefix);
+        Ok(1)
+    }
+    Ok(None) => members::push_nil(lua),
+    Err(error) => Err(lua.fail(error)),
+});
+const CONTENT: Member = ("content", |lua, record| match record.log_message() {
+    Ok(Some(message)) => {
+        lua.push_bytes(message.content);
+        Ok(1)
+    }
+    Ok(None) => members::push_nil(lua),
+    Err(error) => Err(lua.fail(error)),
+});
 
 /// Makes the metatable.
 pub fn register(lua: Lua) {
@@ -60,63 +146,72 @@ pub fn handle(lua: Lua, index: i32) -> Option<Handle> {
 /// The row that `r.row` is: the new one, or the old one of a delete.
 #[inline]
 pub fn row_of(op: Op) -> Which {
-    if op.has_after() { Which::New } else { Which::Old }
+    if op == Op::Delete { Which::Old } else { Which::New }
 }
 
 fn index(lua: Lua) -> Answer {
     let record = handle(lua, 1);
-    let Some(&row) = record.and_then(|record| lua.session().current.row(record.generation)) else {
-        return Err(lua.fail(row::STALE));
-    };
-    match lua.bytes(2).unwrap_or_default() {
-        b"row" => row::push(lua, row_of(row.op())),
-        b"kind" => lua.push_str(match row.op() {
-            Op::Insert => "insert",
-            Op::Update => "update",
-            Op::Delete => "delete",
-            Op::Truncate => "truncate",
-        }),
-        b"old" => row::push(lua, Which::Old),
-        b"new" => row::push(lua, Which::New),
-        b"source" => {
-            let Session { bindings, current, .. } = lua.session();
-            lua.push_str(&bindings.get(current.binding()).source);
-        }
-        b"target" => {
-            let Session { bindings, current, .. } = lua.session();
-            lua.push_str(&bindings.get(current.binding()).target);
-        }
-        b"checkpoint" => lua.push_integer(row.version().commit.cast_signed()),
-        b"transaction_id" => lua.push_integer(row.header().transaction.cast_signed()),
-        b"commit_time" => match row.header().commit_time_us {
-            RowHeader::TIME_UNKNOWN => lua.push_nil(),
-            micros => moment::push(lua, Moment::new(MomentKind::TimestampTz, micros)),
-        },
-        b"unchanged_columns" => push_unchanged(lua, row.op())?,
-        // Also `prefix` and `content`, which logical messages have.
-        _ => lua.push_nil(),
+    match record.and_then(|record| lua.session().current.row(record.generation)) {
+        // What nearly every script asks for first.
+        Some(&row) if lua.bytes(2) == Some(b"row") => push_row(lua, row_of(row.op())),
+        Some(&row) => members::push(lua, row, MEMBERS),
+        None => Err(lua.fail(row::STALE)),
     }
+}
+
+fn push_row(lua: Lua, which: Which) -> Answer {
+    row::push(lua, which);
     Ok(1)
 }
 
-/// Pushes a table with `true` for each column of an update that the source did not send and that was
-/// not assigned; `nil` for other records.
-fn push_unchanged(lua: Lua, op: Op) -> Result<(), Raise> {
-    if op != Op::Update {
-        lua.push_nil();
-        return Ok(());
-    }
-    lua.push_table(0, 0);
+/// A message in the log belongs to no table.
+fn push_name(lua: Lua, op: Op, name: &str) -> Answer {
+    lua.push_str(if op == Op::Message { "" } else { name });
+    Ok(1)
+}
+
+/// Calls `each` with the name of every column of an update that the source did not send and that was
+/// not assigned.
+fn for_unchanged(lua: Lua, mut each: impl FnMut(&str)) -> Result<(), crate::lua::Raise> {
     let Session { bindings, current, .. } = lua.session();
     for (at, column) in bindings.get(current.binding()).table.columns.iter().enumerate() {
         match current.cell(Which::New, at) {
-            Ok(Cell::Unchanged) => {
-                lua.push_boolean(true);
-                lua.set_field(-2, &column.name);
-            }
+            Ok(Cell::Unchanged) => each(&column.name),
             Ok(_) => {}
             Err(error) => return Err(lua.fail(error)),
         }
     }
     Ok(())
+}
+
+/// A table with `true` for each such column; `nil` for other records than updates.
+fn push_unchanged(lua: Lua, record: Row<'static>) -> Answer {
+    if record.op() != Op::Update {
+        return members::push_nil(lua);
+    }
+    lua.push_table(0, 0);
+    for_unchanged(lua, |name| {
+        lua.push_boolean(true);
+        lua.set_field(-2, name);
+    })?;
+    Ok(1)
+}
+
+/// A list of their names; `nil` where there are none.
+fn push_unchanged_names(lua: Lua, record: Row<'static>) -> Answer {
+    if record.op() != Op::Update {
+        return members::push_nil(lua);
+    }
+    lua.push_table(0, 0);
+    let mut count = 0;
+    for_unchanged(lua, |name| {
+        count += 1;
+        lua.push_str(name);
+        lua.set_item(-2, count);
+    })?;
+    if count == 0 {
+        lua.pop(1);
+        return members::push_nil(lua);
+    }
+    Ok(1)
 }

@@ -1,6 +1,7 @@
 //! Rows as scripts see them: columns by name, decoded when they are touched.
 
 use crate::assign::{self, Refusal};
+use crate::config::ASSIGNED_BYTES_MAX;
 use crate::current::{Current, Which};
 use crate::lua::{Answer, Kind, Lua, Raise, Slot, Userdata};
 use crate::read::push_cell;
@@ -150,6 +151,9 @@ fn set(
         }
         current.set_null(which, column, columns.len());
         return Ok(());
+    }
+    if current.assigned_bytes() > ASSIGNED_BYTES_MAX {
+        return Err(Refusal::TooMuch);
     }
     current.set_value(which, column, columns.len(), |out| assign::write_column(lua, 3, &columns[column], out))
 }

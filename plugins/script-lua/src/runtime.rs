@@ -4,53 +4,79 @@
 
 use std::ptr::NonNull;
 
-use tarn_batch::{Batch, BatchWriter, DecodeError, Op, Row, RowHeader, TableIndex};
+use tarn_batch::{Batch, BatchWriter, DecodeError, Op, Row, RowHeader};
 
-use crate::config::{MEMORY_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, OUTPUT_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::current::Which;
 use crate::failure::{Fault, handler};
 use crate::lua::{Kind, Lua, Memory};
+use crate::message::Message;
 use crate::rejection::{Rejection, key_text};
 use crate::session::{Host, Phase, Session};
-use crate::{json, library, peerdb, record, row, values};
+use crate::{json, library, modules, peerdb, record, row, values, wrapper};
 
 /// The places at the bottom of the stack that always hold the same.
 const HANDLER: i32 = 1;
-/// `onRecord` or `transformRecord`.
-const RECORD_FUNCTION: i32 = 2;
+/// `onRecord`.
+const ON_RECORD: i32 = 2;
+/// `transformRecord`.
+const TRANSFORM_RECORD: i32 = 3;
 /// `transformRow`.
-const ROW_FUNCTION: i32 = 3;
+const TRANSFORM_ROW: i32 = 4;
 /// How many there are.
-const BASE: i32 = 3;
+const BASE: i32 = 4;
+
+/// The functions that a script may define, at their places.
+pub const ENTRY_POINTS: [(&str, i32); 3] =
+    [("onRecord", ON_RECORD), ("transformRecord", TRANSFORM_RECORD), ("transformRow", TRANSFORM_ROW)];
 
 /// Memory that the runtime itself may take above the script's limit, to hand over a record: running
 /// out of it could not be answered by an error.
 const HEADROOM_BYTES: usize = 1 << 20;
 
-/// How a script is called.
+/// What the destination takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    /// Nothing is loaded.
-    Missing,
+pub enum Output {
+    /// Rows of tables.
+    Rows,
+    /// Messages of a queue.
+    Messages,
+}
+
+/// The functions that a script defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Entries {
     /// `onRecord(r)`: what it returns goes on.
-    OnRecord,
-    /// `transformRecord(r)`, and `transformRow(row)` for rows of a snapshot if there is one: what it
-    /// changed goes on.
-    Transform { record: bool, row: bool },
+    on_record: bool,
+    /// `transformRecord(r)`: what it changes goes on.
+    transform_record: bool,
+    /// `transformRow(row)`: for rows before and after a change; for a snapshot's rows also where there
+    /// is `transformRecord`.
+    transform_row: bool,
+}
+
+impl Entries {
+    fn transforms(self) -> bool {
+        self.transform_record || self.transform_row
+    }
 }
 
 /// A Lua state with at most one script in it.
 pub struct Runtime {
     lua: Lua,
-    entry: Entry,
+    entries: Entries,
+    output: Output,
+    /// What the current batch may become.
+    output_bytes_max: usize,
     session: NonNull<Session>,
     memory: NonNull<Memory>,
 }
 
 /// What a batch became.
 pub struct Applied {
-    /// The rows that go on.
+    /// The rows and messages that go on.
     pub batch: Vec<u8>,
-    /// How many.
+    /// How many of them.
     pub rows: u32,
     /// Rows that the script dropped.
     pub dropped: u32,
@@ -58,11 +84,20 @@ pub struct Applied {
     pub rejected: Vec<Rejection>,
 }
 
-/// What became of a record.
+/// What becomes of a record.
 enum Verdict {
+    /// Its row goes on, as changed.
     Kept,
     Dropped,
+    /// These go on instead.
+    Sent(Vec<Message>),
     Rejected(Fault),
+}
+
+impl Verdict {
+    fn rejected(reason: impl Into<String>) -> Self {
+        Self::Rejected(Fault::new(reason.into()))
+    }
 }
 
 impl Runtime {
@@ -77,77 +112,89 @@ impl Runtime {
         record::register(lua);
         values::register(lua);
         json::register(lua);
+        wrapper::register(lua);
         peerdb::register(lua);
         lua.collect_by_generation();
         lua.push_function(handler);
-        Some(Self { lua, entry: Entry::Missing, session, memory })
+        Some(Self {
+            lua,
+            entries: Entries::default(),
+            output: Output::Rows,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+            session,
+            memory,
+        })
     }
 
-    /// Compiles a script and runs its top level, once.
+    /// Makes a stored script known to `require`.
+    pub fn add_module(&mut self, name: &str, source: &str) {
+        modules::add(self.lua, name.as_bytes(), source.as_bytes());
+    }
+
+    /// The module that loading asked for and did not find.
+    pub fn missing_module(&self) -> Option<&str> {
+        Some(&*self.lua.session().missing_module).filter(|name| !name.is_empty())
+    }
+
+    /// Compiles a script and runs its top level, once. One that returns something may be a module for
+    /// others: it needs no entry point.
     pub fn load(&mut self, source: &[u8]) -> Result<(), Fault> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(Fault::new(format!("the script is longer than {SOURCE_BYTES_MAX} bytes")));
         }
         let lua = self.lua;
         self.limit_memory();
-        if !(lua.load(source, c"=script") && self.call(0, 0)) {
+        if !(lua.load(source, c"=script") && self.call(0, 1)) {
             let fault = Fault::take(lua);
             lua.set_top(HANDLER);
             return Err(fault);
         }
-        self.entry = self.find_entry_points()?;
+        let is_module = !lua.is_nil(-1);
+        lua.pop(1);
+        self.entries = self.find_entry_points();
+        if self.entries == Entries::default() && !is_module {
+            lua.set_top(HANDLER);
+            return Err(Fault::new(
+                "the script defines no entry point: a function onRecord(r), transformRecord(r) or \
+                 transformRow(row)"
+                    .to_owned(),
+            ));
+        }
         lua.collect();
         Ok(())
     }
 
+    /// The state, to look into.
+    pub(crate) fn lua(&self) -> Lua {
+        self.lua
+    }
+
     /// The names of the entry points that the script defines.
     pub fn entry_points(&self) -> Vec<&'static str> {
-        match self.entry {
-            Entry::Missing => vec![],
-            Entry::OnRecord => vec!["onRecord"],
-            Entry::Transform { record, row } => [("transformRecord", record), ("transformRow", row)]
-                .iter()
-                .filter(|(_, there)| *there)
-                .map(|(name, _)| *name)
-                .collect(),
-        }
+        let Entries { on_record, transform_record, transform_row } = self.entries;
+        let defined = [on_record, transform_record, transform_row];
+        let names = ENTRY_POINTS.iter().map(|(name, _)| *name);
+        names.zip(defined).filter(|(_, defined)| *defined).map(|(name, _)| name).collect()
     }
 
     /// Puts the entry points at their places on the stack.
-    fn find_entry_points(&mut self) -> Result<Entry, Fault> {
+    fn find_entry_points(&mut self) -> Entries {
         let lua = self.lua;
-        lua.push_globals();
-        let find = |name| lua.get_field(HANDLER + 1, name) == Kind::Function;
-        let on_record = find("onRecord");
-        if on_record {
-            lua.push_nil();
-        } else {
-            lua.pop(1);
-        }
-        let entry = if on_record {
-            Entry::OnRecord
-        } else {
-            match (find("transformRecord"), find("transformRow")) {
-                (false, false) => {
-                    lua.set_top(HANDLER);
-                    return Err(Fault::new(
-                        "the script defines no entry point: a function onRecord(r), transformRecord(r) or \
-                         transformRow(row)"
-                            .to_owned(),
-                    ));
-                }
-                (record, row) => Entry::Transform { record, row },
-            }
-        };
-        lua.remove(HANDLER + 1);
-        Ok(entry)
+        let [on_record, transform_record, transform_row] = ENTRY_POINTS.map(|(name, place)| {
+            lua.push_globals();
+            let found = lua.get_field(-1, name) == Kind::Function;
+            lua.remove(place);
+            found
+        });
+        Entries { on_record, transform_record, transform_row }
     }
 
     /// Ends loading: the clock and the log are there from now on.
-    pub fn start(&mut self, targets: Vec<(String, String)>) {
+    pub fn start(&mut self, targets: Vec<(String, String)>, output: Output) {
         let session = self.lua.session();
         session.phase = Phase::Running;
         session.bindings.set_targets(targets);
+        self.output = output;
     }
 
     fn limit_memory(&mut self) {
@@ -178,10 +225,12 @@ impl Runtime {
     /// Transforms the rows of a batch.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, DecodeError> {
         let batch = Batch::parse(bytes)?;
-        let places = self.lua.session().bindings.bind(batch.tables());
+        self.output_bytes_max = OUTPUT_BYTES_MAX.max(2 * bytes.len());
+        let Session { bindings, added, .. } = self.lua.session();
+        let places = bindings.bind(batch.tables(), added);
         let mut writer = BatchWriter::with_capacity(bytes.len() + bytes.len() / 8);
-        for table in batch.tables() {
-            writer.add_table(table);
+        for &place in &places {
+            writer.add_table(&bindings.get(place).table);
         }
         let mut dropped = 0;
         let mut rejected = Vec::new();
@@ -192,7 +241,7 @@ impl Runtime {
                 self.transform(&row, places[usize::from(table.0)], &mut writer).map(|verdict| (verdict, row))
             });
             match verdict {
-                Ok((Verdict::Kept, _)) => {}
+                Ok((Verdict::Kept | Verdict::Sent(_), _)) => {}
                 Ok((Verdict::Dropped, _)) => dropped += 1,
                 Ok((Verdict::Rejected(fault), row)) => {
                     let table = batch.table(&row);
@@ -225,55 +274,117 @@ impl Runtime {
         writer: &mut BatchWriter,
     ) -> Result<Verdict, DecodeError> {
         let table = row.table_index();
-        // An emptied table has no row for a script to see.
-        if row.op() == Op::Truncate {
-            writer.append_row(row, table);
-            return Ok(Verdict::Kept);
-        }
-        let lua = self.lua;
-        let generation = lua.session().current.begin(row, binding);
-        let arguments = self.push_call(row, generation);
-        if let Some(function_results) = arguments
-            && !self.call(1, function_results)
-        {
-            let fault = Fault::take(lua);
-            lua.set_top(BASE);
+        let is_row = match row.op() {
+            Op::Insert | Op::Update | Op::Delete => true,
+            Op::Message | Op::Relation => false,
+            // An emptied table has no row for a script to see; what is a message stays one.
+            Op::Truncate => {
+                writer.begin_row(table, &row.header());
+                writer.end_row();
+                return Ok(Verdict::Kept);
+            }
+            Op::Outgoing => {
+                if let Some(message) = row.outgoing()? {
+                    writer.outgoing(table, &row.header(), &message);
+                }
+                return Ok(Verdict::Kept);
+            }
+        };
+        let generation = self.lua.session().begin(row, binding);
+        let verdict = self.run(row, generation, is_row);
+        let verdict = self.bound(verdict, row, writer);
+        if let Verdict::Rejected(_) = verdict {
+            self.lua.set_top(BASE);
             self.recover();
-            return Ok(Verdict::Rejected(fault));
+            return Ok(verdict);
         }
-        let verdict = match self.entry {
-            Entry::OnRecord => self.judge(row.op(), generation),
-            _ => Verdict::Kept,
-        };
-        lua.set_top(BASE);
-        self.finish(verdict, table, writer)
+        self.finish(&verdict, row, writer)?;
+        self.lua.set_top(BASE);
+        Ok(verdict)
     }
 
-    /// Pushes the function for a row and its argument; returns how many results are wanted, none when
-    /// the script has nothing to say about such rows.
+    /// Calls the script's functions for a record. Rows for a table are changed in place where the script
+    /// can do that: what `onRecord` of such a script returns is for a queue.
     #[inline]
-    fn push_call(&mut self, row: &Row<'_>, generation: u64) -> Option<i32> {
-        const ALL_RESULTS: i32 = -1;
+    fn run(&mut self, row: &Row<'_>, generation: u64, is_row: bool) -> Verdict {
+        let changed = if is_row && self.entries.transforms() { self.change(row, generation) } else { Ok(()) };
+        let for_queue = self.output == Output::Messages;
+        let judges = self.entries.on_record && (for_queue || is_row && !self.entries.transforms());
+        match changed {
+            Err(fault) => Verdict::Rejected(fault),
+            Ok(()) if !judges => Verdict::Kept,
+            Ok(()) => {
+                const ALL_RESULTS: i32 = -1;
+                self.lua.push_copy(ON_RECORD);
+                record::push(self.lua, generation);
+                match (self.call(1, ALL_RESULTS), for_queue) {
+                    (false, _) => Verdict::Rejected(Fault::take(self.lua)),
+                    (true, true) => self.collect_messages(),
+                    (true, false) => self.judge_row(row.op(), generation),
+                }
+            }
+        }
+    }
+
+    /// Refuses what would make the batch too large.
+    #[inline]
+    fn bound(&mut self, verdict: Verdict, row: &Row<'_>, writer: &BatchWriter) -> Verdict {
+        let bytes = match &verdict {
+            Verdict::Kept => row.raw().len() + self.lua.session().current.assigned_bytes(),
+            Verdict::Sent(messages) => messages.iter().map(Message::bytes).sum(),
+            Verdict::Dropped | Verdict::Rejected(_) => return verdict,
+        };
+        if writer.bytes() + bytes <= self.output_bytes_max {
+            return verdict;
+        }
+        let most = self.output_bytes_max;
+        Verdict::rejected(format!(
+            "the script makes more than {most} bytes of the batch that the record is in"
+        ))
+    }
+
+    /// Lets the script change the rows of a record.
+    fn change(&mut self, row: &Row<'_>, generation: u64) -> Result<(), Fault> {
+        let Entries { transform_record, transform_row, .. } = self.entries;
+        if transform_record && !(transform_row && is_of_snapshot(row)) {
+            self.lua.push_copy(TRANSFORM_RECORD);
+            record::push(self.lua, generation);
+            return if self.call(1, 0) { Ok(()) } else { Err(Fault::take(self.lua)) };
+        }
+        for which in [Which::Old, Which::New] {
+            if self.lua.session().current.has(which) {
+                self.lua.push_copy(TRANSFORM_ROW);
+                row::push(self.lua, which);
+                if !self.call(1, 0) {
+                    return Err(Fault::take(self.lua));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what `onRecord` returned for a queue, which is above [`BASE`].
+    fn collect_messages(&mut self) -> Verdict {
         let lua = self.lua;
-        let (place, results) = match self.entry {
-            Entry::Missing => return None,
-            Entry::OnRecord => (RECORD_FUNCTION, ALL_RESULTS),
-            Entry::Transform { record: false, .. } => (ROW_FUNCTION, 0),
-            Entry::Transform { record: true, row: true } if is_of_snapshot(row) => (ROW_FUNCTION, 0),
-            Entry::Transform { record: true, .. } => (RECORD_FUNCTION, 0),
-        };
-        lua.push_copy(place);
-        if place == RECORD_FUNCTION {
-            record::push(lua, generation);
-        } else {
-            row::push(lua, record::row_of(row.op()));
+        let count = lua.top() - BASE;
+        if count > MESSAGES_PER_RECORD_MAX {
+            return Verdict::rejected(format!(
+                "onRecord returned {count} messages: one record makes at most {MESSAGES_PER_RECORD_MAX}"
+            ));
         }
-        Some(results)
+        let mut messages = Vec::new();
+        for place in 1..=count {
+            match Message::read(lua, BASE + place) {
+                Ok(message) => messages.extend(message),
+                Err(reason) => return Verdict::rejected(reason),
+            }
+        }
+        if messages.is_empty() { Verdict::Dropped } else { Verdict::Sent(messages) }
     }
 
-    /// Decides by what `onRecord` returned, which is above [`BASE`].
+    /// Decides by what `onRecord` returned for a table, which is above [`BASE`].
     #[inline]
-    fn judge(&mut self, op: Op, generation: u64) -> Verdict {
+    fn judge_row(&mut self, op: Op, generation: u64) -> Verdict {
         let lua = self.lua;
         let mut count = lua.top() - BASE;
         while count > 0 && lua.is_nil(BASE + count) {
@@ -283,43 +394,48 @@ impl Runtime {
             return Verdict::Dropped;
         }
         if count > 1 {
-            return Verdict::Rejected(Fault::new(
-                "onRecord returned several values: for a table destination it returns r.row, r or nil"
-                    .to_owned(),
-            ));
+            return Verdict::rejected(
+                "onRecord returned several values: for a table destination it returns r.row, r or nil",
+            );
         }
         let returned = BASE + 1;
         if let Some(handle) = row::handle(lua, returned) {
             return match handle.generation() == generation {
                 true if handle.which() == record::row_of(op) => Verdict::Kept,
-                true => Verdict::Rejected(Fault::new(
-                    "onRecord returned the row before the change: return r.row".to_owned(),
-                )),
-                false => {
-                    Verdict::Rejected(Fault::new("onRecord returned a row of an earlier record".to_owned()))
-                }
+                true => Verdict::rejected("onRecord returned the row before the change: return r.row"),
+                false => Verdict::rejected("onRecord returned a row of an earlier record"),
             };
         }
         if record::handle(lua, returned).is_some_and(|handle| handle.generation() == generation) {
             return Verdict::Kept;
         }
-        Verdict::Rejected(Fault::new(format!(
-            "onRecord returned a {}: for a table destination it returns r.row, r or nil",
+        Verdict::rejected(format!(
+            "onRecord returned a {}: for a table destination it returns r.row, r or nil; messages are for queues",
             lua.type_name(returned)
-        )))
+        ))
     }
 
+    /// Writes what goes on.
     #[inline]
     fn finish(
         &mut self,
-        verdict: Verdict,
-        table: TableIndex,
+        verdict: &Verdict,
+        row: &Row<'_>,
         writer: &mut BatchWriter,
-    ) -> Result<Verdict, DecodeError> {
-        if let Verdict::Kept = verdict {
-            self.lua.session().current.write(writer, table)?;
+    ) -> Result<(), DecodeError> {
+        let Session { current, bindings, .. } = self.lua.session();
+        match verdict {
+            Verdict::Kept => current.write(writer, row.table_index())?,
+            Verdict::Sent(messages) => {
+                let table = &bindings.get(current.binding()).table;
+                let key = table.columns.iter().any(|column| column.key != 0).then(|| key_text(table, row));
+                for message in messages {
+                    message.write(writer, row.table_index(), &row.header(), key.as_deref());
+                }
+            }
+            Verdict::Dropped | Verdict::Rejected(_) => {}
         }
-        Ok(verdict)
+        Ok(())
     }
 }
 

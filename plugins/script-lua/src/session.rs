@@ -1,7 +1,13 @@
 //! What the runtime remembers while script code runs: reached from every function that Lua calls.
 
+use tarn_batch::Row;
+
+use crate::added::Added;
 use crate::binding::Bindings;
+use crate::config::BUFFER_BYTES_KEPT;
 use crate::current::Current;
+use crate::json::Options;
+use crate::shape::Arena;
 
 /// What a script may ask of the world outside.
 pub trait Host {
@@ -28,12 +34,22 @@ pub struct Session {
     pub joined: Vec<u8>,
     /// Room to write a text before it does.
     pub text: String,
+    /// What encoders have written, that of the innermost one last.
+    pub output: Vec<u8>,
+    /// The fields of the objects that they are in.
+    pub arena: Arena,
+    /// How the script wants JSON written.
+    pub json_options: Options,
     /// The line that the last error came from, where its message does not say it.
     pub error_line: u32,
     /// Loading or running.
     pub phase: Phase,
+    /// The module that loading asked for in vain; empty when none was.
+    pub missing_module: String,
     /// The world outside.
     pub host: Box<dyn Host>,
+    /// Columns that the script adds to them.
+    pub added: Vec<Added>,
     /// Tables that records came from.
     pub bindings: Bindings,
     /// The generations whose rows, new and old, Lua has by now.
@@ -42,16 +58,38 @@ pub struct Session {
     pub current: Current,
 }
 
+/// Empties a buffer for the next record.
+#[inline]
+pub fn reuse(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > BUFFER_BYTES_KEPT {
+        *buffer = Vec::new();
+    }
+    buffer.clear();
+}
+
 impl Session {
+    /// Makes a row the current record, and forgets what its predecessor left. The caller ends it
+    /// ([`Current::end`]) before the row's batch goes.
+    pub fn begin(&mut self, row: &Row<'_>, binding: usize) -> u64 {
+        reuse(&mut self.output);
+        self.arena.clear();
+        self.current.begin(row, binding, self.bindings.get(binding).table.columns.len())
+    }
+
     /// A session before its script is loaded.
     pub fn new(host: Box<dyn Host>) -> Self {
         Self {
             error: String::new(),
             joined: Vec::new(),
             text: String::new(),
+            output: Vec::new(),
+            arena: Arena::default(),
+            json_options: Options::default(),
             error_line: 0,
             phase: Phase::Loading,
+            missing_module: String::new(),
             host,
+            added: Vec::new(),
             bindings: Bindings::default(),
             rows_made: [0; 2],
             current: Current::default(),

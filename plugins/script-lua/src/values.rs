@@ -1,15 +1,20 @@
-//! The values that Lua has no type for: decimals, times, intervals, UUIDs.
+//! The values that Lua has no type for: decimals, big integers, times, intervals, UUIDs.
 
 use crate::lua::{Answer, Lua};
 
+pub mod big_integer;
 pub mod decimal;
+pub mod exact;
 pub mod interval;
 pub mod moment;
+pub mod native;
 pub mod uuid;
 
 /// Makes the metatables.
 pub fn register(lua: Lua) {
+    native::register(lua);
     decimal::register(lua);
+    big_integer::register(lua);
     moment::register(lua);
     interval::register(lua);
     uuid::register(lua);
@@ -17,7 +22,7 @@ pub fn register(lua: Lua) {
 
 /// Appends the text of the value at `index`, if it is one of these types.
 pub fn write_text(lua: Lua, index: i32, out: &mut String) -> bool {
-    if let Some(text) = decimal::text(lua, index) {
+    if let Some(text) = exact::text(lua, index) {
         out.push_str(text);
     } else if let Some(moment) = moment::get(lua, index) {
         moment.write_text(out);
@@ -27,6 +32,16 @@ pub fn write_text(lua: Lua, index: i32, out: &mut String) -> bool {
         uuid.write_text(out);
     } else {
         return false;
+    }
+    true
+}
+
+/// Appends the text that other systems read, if the value at `index` is one of these types: a point in
+/// time as RFC 3339 says it, the others as PostgreSQL does.
+pub fn write_portable(lua: Lua, index: i32, out: &mut String) -> bool {
+    match moment::get(lua, index) {
+        Some(moment) => moment.write_portable(out),
+        None => return write_text(lua, index, out),
     }
     true
 }

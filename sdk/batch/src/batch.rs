@@ -1,6 +1,6 @@
 //! Reading a batch.
 
-use crate::config::{FORMAT_VERSION, MAGIC, PRELUDE_BYTES};
+use crate::config::{FORMAT_VERSION, FORMAT_VERSION_MESSAGES, MAGIC, PRELUDE_BYTES};
 use crate::wire::Cursor;
 use crate::{DecodeError, Row, Table};
 
@@ -9,6 +9,7 @@ use crate::{DecodeError, Row, Table};
 pub struct Batch<'a> {
     rows: &'a [u8],
     row_count: u32,
+    version: u16,
     tables: Vec<Table>,
 }
 
@@ -19,7 +20,7 @@ impl<'a> Batch<'a> {
         let prelude = prelude.strip_prefix(&MAGIC).ok_or(DecodeError::NotABatch)?;
         let mut prelude = Cursor::new(prelude, "prelude");
         let version = prelude.u16()?;
-        if version != FORMAT_VERSION {
+        if !(FORMAT_VERSION..=FORMAT_VERSION_MESSAGES).contains(&version) {
             return Err(DecodeError::UnknownVersion(version));
         }
         if prelude.u16()? != 0 {
@@ -30,7 +31,7 @@ impl<'a> Batch<'a> {
             .checked_sub(PRELUDE_BYTES)
             .ok_or(DecodeError::Invalid("offset of the tables"))?;
         let (rows, tables) = body.split_at_checked(offset).ok_or(DecodeError::Truncated("batch"))?;
-        Ok(Self { rows, row_count, tables: read_tables(tables)? })
+        Ok(Self { rows, row_count, version, tables: read_tables(tables)? })
     }
 
     /// The tables, in the order that rows refer to them.
@@ -55,7 +56,8 @@ impl<'a> Batch<'a> {
 
     /// The rows, in order. Ends after the first error.
     pub fn rows(&self) -> Rows<'_, 'a> {
-        Rows { rest: self.rows, left: self.row_count, tables: &self.tables, done: false }
+        let tables = &self.tables;
+        Rows { rest: self.rows, left: self.row_count, version: self.version, tables, done: false }
     }
 
     /// Reads every row and cell without looking into values: what comes from outside is checked by
@@ -77,6 +79,7 @@ fn read_tables(bytes: &[u8]) -> Result<Vec<Table>, DecodeError> {
 pub struct Rows<'b, 'a> {
     rest: &'a [u8],
     left: u32,
+    version: u16,
     tables: &'b [Table],
     done: bool,
 }
@@ -100,7 +103,7 @@ impl<'a> Iterator for Rows<'_, 'a> {
             return self.finish();
         }
         self.left -= 1;
-        match Row::split(self.rest, self.tables) {
+        match Row::split(self.rest, self.tables, self.version) {
             Ok((row, rest)) => {
                 self.rest = rest;
                 Some(Ok(row))

@@ -45,6 +45,17 @@ impl<'a> Cells<'a> {
         self.rest
     }
 
+    /// Takes the next `count` cells, or as many as there are, as the bytes that they are: for
+    /// [`BatchWriter::raw_cells`](crate::BatchWriter::raw_cells).
+    #[inline]
+    pub fn take_raw(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let start = self.rest;
+        for cell in self.by_ref().take(count) {
+            cell?;
+        }
+        Ok(&start[..start.len() - self.rest.len()])
+    }
+
     #[inline]
     fn read(&mut self) -> Result<Cell<'a>, DecodeError> {
         let (length, rest) = self.rest.split_first_chunk::<4>().ok_or(DecodeError::Truncated("cell"))?;

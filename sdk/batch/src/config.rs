@@ -3,8 +3,11 @@
 /// The first four bytes of a batch.
 pub const MAGIC: [u8; 4] = *b"TRNB";
 
-/// The version of the format that this crate writes and reads.
+/// The version of the format that a batch of rows of tables has: what every reader knows.
 pub const FORMAT_VERSION: u16 = 1;
+
+/// The version that a batch with messages or relations has, and the latest that this crate reads.
+pub const FORMAT_VERSION_MESSAGES: u16 = 2;
 
 /// Bytes before the first row: magic, version, two zero bytes, row count, offset of the tables.
 pub const PRELUDE_BYTES: usize = 16;

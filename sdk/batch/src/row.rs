@@ -1,7 +1,7 @@
 //! Rows: what happened, when, and the images.
 
-use crate::config::ROW_HEADER_BYTES;
-use crate::{Cell, Cells, DecodeError, Table, TableIndex};
+use crate::config::{FORMAT_VERSION, FORMAT_VERSION_MESSAGES, ROW_HEADER_BYTES};
+use crate::{Cell, Cells, DecodeError, LogMessage, Outgoing, Table, TableIndex};
 
 /// What happened to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,17 +15,45 @@ pub enum Op {
     Delete = 3,
     /// The whole table was emptied: the row has no image.
     Truncate = 4,
+    /// No row of a table: a [`LogMessage`] that somebody put into the source's log.
+    Message = 5,
+    /// The table has other columns from here on, those of the batch's table: the row has no image.
+    Relation = 6,
+    /// No row of a table: an [`Outgoing`] message that a script made of a record.
+    Outgoing = 7,
 }
 
 impl Op {
-    fn read(byte: u8) -> Result<Self, DecodeError> {
+    fn read(byte: u8, version: u16) -> Result<Self, DecodeError> {
         Ok(match byte {
             1 => Self::Insert,
             2 => Self::Update,
             3 => Self::Delete,
             4 => Self::Truncate,
+            5 if version >= FORMAT_VERSION_MESSAGES => Self::Message,
+            6 if version >= FORMAT_VERSION_MESSAGES => Self::Relation,
+            7 if version >= FORMAT_VERSION_MESSAGES => Self::Outgoing,
             _ => return Err(DecodeError::UnknownOp(byte)),
         })
+    }
+
+    /// Which version of the format has such rows.
+    pub(crate) fn format_version(self) -> u16 {
+        match self {
+            Self::Insert | Self::Update | Self::Delete | Self::Truncate => FORMAT_VERSION,
+            Self::Message | Self::Relation | Self::Outgoing => FORMAT_VERSION_MESSAGES,
+        }
+    }
+
+    /// How many cells a row has before its before-image, in a table of so many columns.
+    #[inline]
+    pub(crate) fn cells(self, columns: u32) -> u32 {
+        match self {
+            Self::Insert | Self::Update => columns,
+            Self::Delete | Self::Truncate | Self::Relation => 0,
+            Self::Message => LogMessage::CELLS,
+            Self::Outgoing => Outgoing::CELLS,
+        }
     }
 
     /// Whether rows of this kind have an after-image.
@@ -107,7 +135,11 @@ pub struct Row<'a> {
 impl<'a> Row<'a> {
     /// Takes one row off the front of `bytes` and returns it with what follows.
     #[inline]
-    pub(crate) fn split(bytes: &'a [u8], tables: &[Table]) -> Result<(Self, &'a [u8]), DecodeError> {
+    pub(crate) fn split(
+        bytes: &'a [u8],
+        tables: &[Table],
+        version: u16,
+    ) -> Result<(Self, &'a [u8]), DecodeError> {
         let header: &[u8; ROW_HEADER_BYTES] = bytes.first_chunk().ok_or(DecodeError::Truncated("row"))?;
         let [size @ .., op, before, table_low, table_high] =
             header.first_chunk::<8>().ok_or(DecodeError::Truncated("row"))?;
@@ -116,11 +148,14 @@ impl<'a> Row<'a> {
             return Err(DecodeError::Invalid("row length"));
         }
         let (raw, rest) = bytes.split_at_checked(size).ok_or(DecodeError::Truncated("row"))?;
-        let op = Op::read(*op)?;
+        let op = Op::read(*op, version)?;
         let before = Before::read(*before)?;
         match (op, before) {
             (Op::Delete, None) => return Err(DecodeError::Invalid("delete without a before-image")),
             (Op::Truncate, Some(_)) => return Err(DecodeError::Invalid("truncate with a before-image")),
+            (Op::Message | Op::Relation | Op::Outgoing, Some(_)) => {
+                return Err(DecodeError::Invalid("message or relation with a before-image"));
+            }
             _ => {}
         }
         let table = TableIndex(u16::from_le_bytes([*table_low, *table_high]));
@@ -179,7 +214,23 @@ impl<'a> Row<'a> {
         self.raw
     }
 
-    /// The row after the change; no cells for a delete or truncate.
+    /// The cells before the before-image, whatever they are.
+    #[inline]
+    fn body(&self) -> Cells<'a> {
+        Cells::new(&self.raw[ROW_HEADER_BYTES..], self.op.cells(self.columns))
+    }
+
+    /// What a message in the source's log says; none for other rows.
+    pub fn log_message(&self) -> Result<Option<LogMessage<'a>>, DecodeError> {
+        (self.op == Op::Message).then(|| LogMessage::read(self.body())).transpose()
+    }
+
+    /// A message to a queue; none for other rows.
+    pub fn outgoing(&self) -> Result<Option<Outgoing<'a>>, DecodeError> {
+        (self.op == Op::Outgoing).then(|| Outgoing::read(self.body())).transpose()
+    }
+
+    /// The row after the change; no cells for a delete or truncate, nor for what is no row of a table.
     #[inline]
     pub fn after(&self) -> Cells<'a> {
         let count = if self.op.has_after() { self.columns } else { 0 };
@@ -206,7 +257,7 @@ impl<'a> Row<'a> {
 
     /// Reads every cell and checks that they fill the row exactly.
     pub(crate) fn verify(&self) -> Result<(), DecodeError> {
-        let mut cells = self.after();
+        let mut cells = self.body();
         cells.by_ref().try_for_each(|cell| cell.map(drop))?;
         if self.before.is_some() {
             cells = Cells::new(cells.rest(), self.columns);

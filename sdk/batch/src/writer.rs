@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use crate::config::{FORMAT_VERSION, MAGIC, NULL, PRELUDE_BYTES, ROW_HEADER_BYTES, UNCHANGED};
-use crate::{Before, Cell, Op, Row, RowHeader, Table, TableIndex};
+use crate::{Before, Cell, LogMessage, Op, Outgoing, Row, RowHeader, Table, TableIndex};
 
 /// Writes a batch front to back into one buffer; nothing is allocated for a row or a cell.
 ///
@@ -21,6 +21,8 @@ pub struct BatchWriter {
     /// How many columns each of them has.
     columns: Vec<u16>,
     open: Option<OpenRow>,
+    /// The version of the format that its rows need.
+    version: u16,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl BatchWriter {
         buffer.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         // Two zero bytes, then row count and offset of the tables, known at the end.
         buffer.resize(PRELUDE_BYTES, 0);
-        Self { buffer, rows: 0, tables: Vec::new(), columns: Vec::new(), open: None }
+        Self { buffer, rows: 0, tables: Vec::new(), columns: Vec::new(), open: None, version: FORMAT_VERSION }
     }
 
     /// A batch of tables without rows: how a schema crosses.
@@ -82,7 +84,8 @@ impl BatchWriter {
         bytes[24..32].copy_from_slice(&header.commit_time_us.to_le_bytes());
         bytes[32..40].copy_from_slice(&header.transaction.to_le_bytes());
         self.buffer.extend_from_slice(&bytes);
-        let missing = if header.op.has_after() { columns } else { 0 };
+        let missing = header.op.cells(columns);
+        self.version = self.version.max(header.op.format_version());
         self.open = Some(OpenRow { start, columns, missing });
     }
 
@@ -144,6 +147,46 @@ impl BatchWriter {
         }
     }
 
+    fn optional(&mut self, value: Option<&[u8]>) {
+        self.cell(value.map_or(Cell::Null, Cell::Value));
+    }
+
+    /// Writes a message of the source's log. What `header` says of the operation does not matter.
+    pub fn log_message(&mut self, table: TableIndex, header: &RowHeader, message: &LogMessage<'_>) {
+        self.begin_row(table, &RowHeader { op: Op::Message, ..*header });
+        self.value(message.prefix.as_bytes());
+        self.value(message.content);
+        self.end_row();
+    }
+
+    /// Writes a message to a queue that was made of a record of `table`. What `header` says of the
+    /// operation does not matter; its version and times are the record's.
+    pub fn outgoing(&mut self, table: TableIndex, header: &RowHeader, message: &Outgoing<'_>) {
+        self.begin_row(table, &RowHeader { op: Op::Outgoing, ..*header });
+        self.optional(message.topic.map(str::as_bytes));
+        self.optional(message.key);
+        self.optional(message.value);
+        self.optional(message.partition.map(i32::to_le_bytes).as_ref().map(<[u8; 4]>::as_slice));
+        self.optional(message.headers.written());
+        self.optional(message.record_key.map(str::as_bytes));
+        self.end_row();
+    }
+
+    /// Writes `count` cells as another batch has them ([`Cells::take_raw`](crate::Cells::take_raw)).
+    #[inline]
+    pub fn raw_cells(&mut self, cells: &[u8], count: usize) {
+        if let Some(row) = &mut self.open {
+            debug_assert!(
+                row.missing as usize >= count,
+                "the image has more cells than its table has columns"
+            );
+            row.missing = row.missing.wrapping_sub(count as u32);
+        } else {
+            debug_assert!(false, "cells belong to a row");
+        }
+        self.buffer.extend_from_slice(cells);
+    }
+
     /// Begins the row's before-image, after the cells of its after-image.
     pub fn begin_before(&mut self, kind: Before) {
         let row = self.open.as_mut().expect("a before-image belongs to a row");
@@ -181,6 +224,7 @@ impl BatchWriter {
         let start = self.buffer.len();
         self.buffer.extend_from_slice(row.raw());
         self.buffer[start + 6..start + 8].copy_from_slice(&table.0.to_le_bytes());
+        self.version = self.version.max(row.op().format_version());
         self.rows += 1;
     }
 
@@ -204,6 +248,7 @@ impl BatchWriter {
         debug_assert!(self.open.is_none(), "the last row must be ended first");
         self.cancel_row();
         let offset = u32::try_from(self.buffer.len()).expect("a batch is under 4 GiB");
+        self.buffer[4..6].copy_from_slice(&self.version.to_le_bytes());
         self.buffer[8..12].copy_from_slice(&self.rows.to_le_bytes());
         self.buffer[12..16].copy_from_slice(&offset.to_le_bytes());
         // The count was bounded when each table was added.

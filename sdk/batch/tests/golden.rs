@@ -1,4 +1,4 @@
-//! What version 1 wrote is read for ever: checked-in batches, what they say, and how they are
+//! What earlier versions wrote is read for ever: checked-in batches, what they say, and how they are
 //! written. A file here never changes; a new version of the format adds files.
 #![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
@@ -12,7 +12,10 @@ use tarn_batch::value::{
     ArrayWriter, DATE_INFINITY, DATE_NEGATIVE_INFINITY, Interval, TIMESTAMP_INFINITY,
     TIMESTAMP_NEGATIVE_INFINITY, TimeTz, write_interval, write_numeric, write_time_tz,
 };
-use tarn_batch::{BatchWriter, Before, Column, DecodeError, Op, RowHeader, Table, TableIndex, Type, Version};
+use tarn_batch::{
+    Batch, BatchWriter, Before, Column, DecodeError, Headers, LogMessage, Op, Outgoing, RowHeader, Table,
+    TableIndex, Type, Version, write_header,
+};
 
 fn column(name: &str, data_type: Type, type_name: &str, key: u16, attribute: i32) -> Column {
     Column { name: name.into(), data_type, type_name: type_name.into(), nullable: key == 0, key, attribute }
@@ -285,19 +288,117 @@ fn the_documented_example_is_the_worked_one() {
 #[test]
 fn a_later_version_is_refused_by_its_number() {
     let mut bytes = worked_example();
-    bytes[4] = 2;
-    assert_eq!(dump::dump(&bytes), Err(DecodeError::UnknownVersion(2)));
+    bytes[4] = 3;
+    assert_eq!(dump::dump(&bytes), Err(DecodeError::UnknownVersion(3)));
     bytes[0] = b'X';
     assert_eq!(dump::dump(&bytes), Err(DecodeError::NotABatch));
 }
 
 #[test]
-fn reserved_operations_are_refused_by_their_number() {
-    for op in [0, 5, 6, 7, 255] {
+fn operations_of_no_version_or_a_later_one_are_refused_by_their_number() {
+    for (version, op) in [(1, 0), (1, 5), (1, 6), (1, 7), (1, 255), (2, 0), (2, 8), (2, 255)] {
         let mut bytes = worked_example();
+        bytes[4] = version;
         bytes[20] = op;
         assert_eq!(dump::dump(&bytes), Err(DecodeError::UnknownOp(op)));
     }
+}
+
+/// A message in the log, new columns, and messages to a queue: whole, and as bare as can be.
+fn messages() -> Vec<u8> {
+    let mut writer = BatchWriter::default();
+    let nowhere = writer.add_table(Table {
+        id: 0,
+        schema: String::new(),
+        name: String::new(),
+        version: 0,
+        columns: Vec::new(),
+    });
+    let users = writer.add_table(users(2));
+    let message = LogMessage { prefix: "audit", content: b"\0\xff" };
+    writer.log_message(nowhere, &header(Op::Message, 0), &message);
+    writer.begin_row(users, &header(Op::Relation, 1));
+    writer.end_row();
+    let mut headers = Vec::new();
+    write_header(&mut headers, "trace", Some(b"a1"));
+    write_header(&mut headers, "größe", None);
+    let whole = Outgoing {
+        topic: Some("users"),
+        key: Some(b"7"),
+        value: Some("{\"name\":\"Zoë\"}".as_bytes()),
+        partition: Some(-1),
+        headers: Headers::new(&headers),
+        record_key: Some("id=7"),
+    };
+    writer.outgoing(users, &header(Op::Outgoing, 2), &whole);
+    writer.outgoing(users, &header(Op::Outgoing, 2), &Outgoing::default());
+    writer.begin_row(users, &header(Op::Delete, 3));
+    writer.begin_before(Before::Key);
+    writer.value(&7_i64.to_le_bytes());
+    writer.unchanged();
+    writer.unchanged();
+    writer.end_row();
+    writer.finish()
+}
+
+#[test]
+fn messages_are_read_and_written_alike() {
+    check("v2-messages", &messages());
+}
+
+#[test]
+fn a_batch_has_the_version_that_its_rows_need() {
+    let bytes = messages();
+    let batch = Batch::parse(&bytes).unwrap();
+    let mut rows = BatchWriter::default();
+    let mut all = BatchWriter::default();
+    for table in batch.tables() {
+        rows.add_table(table);
+        all.add_table(table);
+    }
+    for row in batch.rows().map(Result::unwrap) {
+        all.append_row(&row, row.table_index());
+        if row.op() == Op::Delete {
+            rows.append_row(&row, row.table_index());
+        }
+    }
+    assert_eq!(all.finish(), bytes);
+    assert_eq!(rows.finish()[4..6], [1, 0]);
+}
+
+#[test]
+fn a_damaged_message_is_an_error() {
+    let read = |bytes: &[u8]| {
+        let batch = Batch::parse(bytes)?;
+        for row in batch.rows() {
+            let row = row?;
+            row.log_message()?;
+            if let Some(message) = row.outgoing()? {
+                message.headers.into_iter().try_for_each(|header| header.map(drop))?;
+            }
+        }
+        Ok::<_, DecodeError>(())
+    };
+    let bytes = messages();
+    assert_eq!(read(&bytes), Ok(()));
+    for at in 0..bytes.len() {
+        for value in [0, 0xff, bytes[at] ^ 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] = value;
+            // Whatever it says, it ends.
+            let _ = read(&damaged);
+        }
+    }
+    let at = bytes.windows(5).position(|window| window == b"audit").unwrap();
+    let mut damaged = bytes.clone();
+    damaged[at] = 0xff;
+    assert_eq!(read(&damaged), Err(DecodeError::NotUtf8("prefix of a log message")));
+    damaged[at - 4..at].copy_from_slice(&0xffff_fffe_u32.to_le_bytes());
+    assert_eq!(read(&damaged), Err(DecodeError::Invalid("unchanged cell of a message")));
+    let at = bytes.windows(5).position(|window| window == b"trace").unwrap();
+    let mut damaged = bytes;
+    damaged[at - 4] = 200;
+    assert_eq!(read(&damaged), Err(DecodeError::Truncated("header of a message")));
 }
 
 #[test]

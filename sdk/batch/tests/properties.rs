@@ -11,7 +11,8 @@ use tarn_batch::calendar::{Civil, DAY_US, join_micros, split_micros};
 use tarn_batch::text::write_text;
 use tarn_batch::value::{ArrayReader, ArrayWriter, is_canonical_numeric, write_numeric};
 use tarn_batch::{
-    Batch, BatchWriter, Before, Cell, Cells, Column, Op, RowHeader, Table, TableIndex, Type, Version,
+    Batch, BatchWriter, Before, Cell, Cells, Column, Headers, Op, Outgoing, RowHeader, Table, TableIndex,
+    Type, Version, write_header,
 };
 
 /// A cell as a test writes and expects it.
@@ -163,7 +164,60 @@ fn touch(bytes: &[u8]) {
     }
 }
 
+/// Headers: names, and values or none.
+type WrittenHeaders = Vec<(String, Option<Vec<u8>>)>;
+
 proptest! {
+    #[test]
+    fn a_message_is_read_as_it_was_written(
+        topic in option::of(any::<String>()),
+        [key, value] in [option::of(vec(any::<u8>(), 0..20)), option::of(vec(any::<u8>(), 0..20))],
+        partition in any::<Option<i32>>(),
+        written in vec((any::<String>(), option::of(vec(any::<u8>(), 0..20))), 0..4),
+        record_key in option::of(any::<String>()),
+        damage in any::<(prop::sample::Index, u8)>(),
+    ) {
+        let mut headers = Vec::new();
+        for (name, value) in &written {
+            write_header(&mut headers, name, value.as_deref());
+        }
+        let message = Outgoing {
+            topic: topic.as_deref(),
+            key: key.as_deref(),
+            value: value.as_deref(),
+            partition,
+            headers: Headers::new(&headers),
+            record_key: record_key.as_deref(),
+        };
+        let header = RowHeader { op: Op::Outgoing, version: Version::default(), commit_time_us: 1, transaction: 2 };
+        let mut writer = BatchWriter::default();
+        let table = writer.add_table(Table {
+            id: 1, schema: "public".into(), name: "t".into(), version: 1, columns: Vec::new(),
+        });
+        writer.outgoing(table, &header, &message);
+        let mut bytes = writer.finish();
+        {
+            let batch = Batch::parse(&bytes).unwrap();
+            batch.verify().unwrap();
+            let row = batch.rows().next().unwrap().unwrap();
+            prop_assert_eq!(row.header(), header);
+            let read = row.outgoing().unwrap().unwrap();
+            prop_assert_eq!(read, message);
+            let read: WrittenHeaders =
+                read.headers.map(Result::unwrap).map(|(name, value)| (name.into(), value.map(Into::into))).collect();
+            prop_assert_eq!(read, written);
+        }
+        let at = damage.0.index(bytes.len());
+        bytes[at] ^= damage.1;
+        if let Ok(batch) = Batch::parse(&bytes) {
+            for row in batch.rows().flatten() {
+                if let Ok(Some(message)) = row.outgoing() {
+                    let _ = message.headers.into_iter().count();
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_batch_is_read_as_it_was_written((tables, rows) in batch()) {
         let bytes = write(&tables, &rows);
@@ -184,6 +238,34 @@ proptest! {
                 prop_assert_eq!(read.cell(at).unwrap(), skipped);
             }
         }
+    }
+
+    #[test]
+    fn cells_copied_in_runs_make_the_same_row((tables, rows) in batch(), cut in any::<prop::sample::Index>()) {
+        let bytes = write(&tables, &rows);
+        let batch = Batch::parse(&bytes).unwrap();
+        let mut copy = BatchWriter::default();
+        for table in batch.tables() {
+            copy.add_table(table);
+        }
+        for row in batch.rows() {
+            let row = row.unwrap();
+            let copy_image = |copy: &mut BatchWriter, mut cells: Cells<'_>, count: usize| {
+                let first = cut.index(count + 1);
+                for count in [first, count - first] {
+                    copy.raw_cells(cells.take_raw(count).unwrap(), count);
+                }
+                assert!(cells.next().is_none());
+            };
+            copy.begin_row(row.table_index(), &row.header());
+            copy_image(&mut copy, row.after(), if row.op().has_after() { row.columns() } else { 0 });
+            if let Some((kind, cells)) = row.before() {
+                copy.begin_before(kind);
+                copy_image(&mut copy, cells, row.columns());
+            }
+            copy.end_row();
+        }
+        prop_assert_eq!(copy.finish(), bytes);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Values in PostgreSQL's text: what public bugs of tools of this kind got wrong, and what is right.
 #![expect(clippy::unwrap_used, reason = "a test says what broke by panicking")]
 
-use tarn_batch::calendar::{Civil, Clock, join_micros, split_micros};
+use tarn_batch::calendar::{Civil, Clock, DAY_US, join_micros, split_micros};
 use tarn_batch::text::write_text;
 use tarn_batch::value::{
     ArrayReader, ArrayWriter, Interval, TimeTz, is_canonical_numeric, read_bool, read_i64, write_interval,
@@ -37,6 +37,22 @@ fn dates_before_christ_keep_their_era() {
     let micros = join_micros(Civil::new(-1, 11, 30).unwrap(), Clock::new(0, 0, 0, 0).unwrap()).unwrap();
     assert_eq!(text(&Type::Timestamp, &micros.to_le_bytes()), "0002-11-30 00:00:00 BC");
     assert_eq!(text(&Type::TimestampTz, &micros.to_le_bytes()), "0002-11-30 00:00:00+00 BC");
+}
+
+#[test]
+fn the_first_and_the_last_moment_have_no_neighbour_beyond() {
+    for micros in [i64::MIN, i64::MIN + 1, i64::MIN + DAY_US, -1, 0, i64::MAX - DAY_US, i64::MAX] {
+        let (date, clock) = split_micros(micros);
+        assert_eq!(join_micros(date, clock), Some(micros));
+    }
+    let (date, clock) = split_micros(i64::MAX);
+    assert_eq!(join_micros(date, Clock { micros: clock.micros + 1, ..clock }), None);
+    let (date, clock) = split_micros(i64::MIN);
+    assert_eq!(join_micros(date, Clock { micros: clock.micros - 1, ..clock }), None);
+    let midnight = Clock::from_micros(0).unwrap();
+    for year in [i64::MIN, -300_000, 300_000, i64::MAX] {
+        assert_eq!(join_micros(Civil { year, month: 6, day: 1 }, midnight), None);
+    }
 }
 
 #[test]

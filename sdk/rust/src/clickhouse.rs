@@ -3,7 +3,7 @@
 
 use crate::Failure;
 
-pub use crate::bindings::imports::tarn::plugin::clickhouse::{Error, insert, query};
+pub use crate::bindings::imports::tarn::plugin::clickhouse::{Error, Insert, query};
 
 /// Codes of trouble that passes: no answer (0), time-outs (159, 209), too many queries (202), network
 /// (210, 279), memory (241, 252), read-only and too few replicas (242, 285), insert of unknown

@@ -4,7 +4,7 @@ use tarn_batch::{Batch, Table};
 
 use crate::bindings::destination::exports::tarn::plugin::destination as wit;
 use crate::instance::{self, Slot};
-use crate::{DestinationConfig, Failure, Problem, config};
+use crate::{Description, DestinationConfig, Failure, Problem, config};
 
 pub use crate::bindings::destination::exports::tarn::plugin::destination::Ack;
 
@@ -18,9 +18,9 @@ pub trait Destination: Sized + 'static {
     /// Everything that would keep the mirror from running; `schema` is the source's tables.
     fn validate(&mut self, schema: Vec<Table>) -> Result<Vec<Problem>, Failure>;
     /// Makes the tables that are missing.
-    fn prepare(&mut self, schema: Vec<Table>) -> Result<(), Failure>;
+    fn prepare(&mut self, schema: Vec<Description>) -> Result<(), Failure>;
     /// Takes changed columns of tables before the rows that have them arrive.
-    fn evolve(&mut self, schema: Vec<Table>) -> Result<(), Failure>;
+    fn evolve(&mut self, schema: Vec<Description>) -> Result<(), Failure>;
     /// Writes batches in order. One that was written before changes nothing.
     fn write(&mut self, batches: Vec<Vec<u8>>) -> Result<Ack, Failure>;
     /// Makes everything written so far durable.
@@ -29,7 +29,7 @@ pub trait Destination: Sized + 'static {
     fn drop_tables(&mut self, tables: Vec<String>) -> Result<(), Failure>;
 }
 
-/// The tables of a batch without rows.
+/// The tables of a description.
 fn tables(schema: &[u8]) -> Result<Vec<Table>, Failure> {
     Ok(Batch::parse(schema)?.into_tables())
 }
@@ -48,11 +48,11 @@ impl<S: Slot<Plugin: Destination>> wit::Guest for S {
     }
 
     fn prepare(schema: Vec<u8>) -> Result<(), Failure> {
-        instance::call::<S, _>(|destination| destination.prepare(tables(&schema)?))
+        instance::call::<S, _>(|destination| destination.prepare(Description::of_batch(&schema)?))
     }
 
     fn evolve(schema: Vec<u8>) -> Result<(), Failure> {
-        instance::call::<S, _>(|destination| destination.evolve(tables(&schema)?))
+        instance::call::<S, _>(|destination| destination.evolve(Description::of_batch(&schema)?))
     }
 
     fn write(batches: Vec<Vec<u8>>) -> Result<Ack, Failure> {

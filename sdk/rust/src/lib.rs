@@ -44,6 +44,7 @@ pub mod postgres;
 pub mod sql;
 
 mod config;
+mod description;
 mod destination;
 mod export;
 mod failure;
@@ -54,6 +55,7 @@ pub use config::{
     DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, ScriptSettings,
     ScriptTable, SourceConfig, SourceTable,
 };
+pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::Inspect;

@@ -1,10 +1,8 @@
 //! Sources.
 
-use tarn_batch::{BatchWriter, Table};
-
 use crate::bindings::source::exports::tarn::plugin::source as wit;
 use crate::instance::{self, Slot};
-use crate::{Failure, Problem, SourceConfig, config};
+use crate::{Description, Failure, Problem, SourceConfig, config};
 
 pub use crate::bindings::imports::tarn::plugin::types::Limits;
 pub use crate::bindings::source::exports::tarn::plugin::source::Snapshot;
@@ -14,7 +12,7 @@ pub use crate::bindings::source::exports::tarn::plugin::source::Snapshot;
 pub struct Changes {
     /// Tables whose columns differ from what this instance delivered before, in effect before the
     /// rows of `batch`.
-    pub schema: Vec<Table>,
+    pub schema: Vec<Description>,
     /// Rows in commit order, as a batch; empty when there were none in time.
     pub batch: Vec<u8>,
     /// How many rows the batch has.
@@ -35,7 +33,7 @@ pub trait Source: Sized + 'static {
     /// Everything that would keep the mirror from running.
     fn validate(&mut self) -> Result<Vec<Problem>, Failure>;
     /// The mapped tables.
-    fn schema(&mut self) -> Result<Vec<Table>, Failure>;
+    fn schema(&mut self) -> Result<Vec<Description>, Failure>;
 
     /// Makes what the stream needs at the source and returns where the stream starts.
     fn setup(&mut self) -> Result<Vec<u8>, Failure>;
@@ -72,7 +70,7 @@ pub trait Source: Sized + 'static {
 impl From<Changes> for wit::Changes {
     fn from(changes: Changes) -> Self {
         let Changes { schema, batch, rows, position, sequence } = changes;
-        let schema = if schema.is_empty() { Vec::new() } else { BatchWriter::schema(schema) };
+        let schema = if schema.is_empty() { Vec::new() } else { Description::batch(&schema) };
         Self { schema, batch, rows, position, sequence }
     }
 }
@@ -91,7 +89,7 @@ impl<S: Slot<Plugin: Source>> wit::Guest for S {
     }
 
     fn schema() -> Result<Vec<u8>, Failure> {
-        instance::call::<S, _>(Source::schema).map(BatchWriter::schema)
+        instance::call::<S, _>(Source::schema).map(|schema| Description::batch(&schema))
     }
 
     fn setup() -> Result<Vec<u8>, Failure> {

@@ -1,6 +1,6 @@
 //! The limits: what PostgreSQL itself gives a client that throws everything away.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use tarn_harness::Postgres;
@@ -30,12 +30,26 @@ fn tool(name: &str, postgres: &Postgres) -> Command {
     command
 }
 
-/// One connection's `COPY … (FORMAT binary)` of the table to nowhere.
-pub fn copy_binary(postgres: &Postgres) -> Duration {
-    let mut command = tool("psql", postgres);
-    command.args(["-qAt", "-c", "COPY bench TO STDOUT (FORMAT binary)"]);
-    let (status, time) = timed(|| command.status().expect("psql runs"));
-    assert!(status.success(), "psql ended with {status}");
+/// The table by `COPY … (FORMAT binary)` to nowhere: by one connection, or by several at once, each its
+/// share of the table's blocks.
+pub fn copy_binary(postgres: &Postgres, connections: u64) -> Duration {
+    let sizes = "SELECT pg_relation_size('bench') / current_setting('block_size')::int";
+    let blocks: u64 = postgres.scalar(sizes).and_then(|text| text.parse().ok()).expect("a number of blocks");
+    let copy = |part| {
+        let [from, to] = [part, part + 1].map(|part| blocks * part / connections);
+        let rows = match connections {
+            1 => "bench".to_owned(),
+            _ => format!("(SELECT * FROM bench WHERE ctid >= '({from},0)' AND ctid < '({to},0)')"),
+        };
+        format!("COPY {rows} TO STDOUT (FORMAT binary)")
+    };
+    let copies: Vec<String> = (0..connections).map(copy).collect();
+    let start = |sql: &String| tool("psql", postgres).args(["-qAt", "-c", sql]).spawn().expect("psql runs");
+    let (statuses, time) = timed(|| {
+        let mut readers: Vec<Child> = copies.iter().map(start).collect();
+        readers.iter_mut().map(|reader| reader.wait().expect("psql ends")).collect::<Vec<_>>()
+    });
+    assert!(statuses.iter().all(ExitStatus::success), "psql ended with {statuses:?}");
     time
 }
 

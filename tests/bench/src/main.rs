@@ -23,7 +23,7 @@ use measure::Table;
 use scene::Scene;
 
 /// Rows of the snapshot's table. Override with `TARN_BENCH_ROWS`.
-const SNAPSHOT_ROWS: u64 = 2_000_000;
+const SNAPSHOT_ROWS: u64 = 5_000_000;
 /// Changes of the stream. Override with `TARN_BENCH_CHANGES`.
 const STREAM_CHANGES: u64 = 1_000_000;
 /// Rows of the large transaction. Override with `TARN_BENCH_TRANSACTION_ROWS`.

@@ -7,8 +7,8 @@ use tarn_harness::{ClickHouse, Postgres, Tarn};
 
 /// Longest wait for one measured step.
 const PATIENCE: Duration = Duration::from_secs(1200);
-/// How often a state is asked for: small beside every measured time.
-const POLL: Duration = Duration::from_millis(20);
+/// How often a state is asked for: small beside every measured time, and rare enough to cost nothing.
+const POLL: Duration = Duration::from_millis(50);
 
 /// PostgreSQL, ClickHouse and Tarn with both as peers.
 pub struct Scene {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tarn_batch::{BatchWriter, Column, Op, RowHeader, Table as Rows, Type, Version};
-use tarn_plugin_script_lua::{Host, Runtime as NativeRuntime};
+use tarn_plugin_script_lua::{Host, Output, Runtime as NativeRuntime};
 use tarn_replication::{Batch, Transform as _};
 use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig, compile_lua};
 
@@ -15,12 +15,16 @@ const BATCH_ROWS: u32 = 5_000;
 /// How long each script is measured.
 const MEASURED: Duration = Duration::from_secs(1);
 
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPTS: [(&str, &str); 4] = [
     ("pass every row on", "function onRecord(r)\n  return r\nend"),
     ("read and return the row", "function onRecord(r)\n  return r.row\nend"),
     (
         "change two fields",
         "function onRecord(r)\n  r.row.c3 = 'x'\n  r.row.c0 = r.row.c0 + 1\n  return r.row\nend",
+    ),
+    (
+        "the row as JSON",
+        "local json = require 'json'\nlocal last\nfunction onRecord(r)\n  last = json.encode(r.row)\n  return r\nend",
     ),
 ];
 
@@ -53,7 +57,7 @@ pub fn run(table: &mut Table) {
 fn native(source: &str, batch: &Batch) -> f64 {
     let mut runtime = NativeRuntime::new(Box::new(Silent)).expect("Lua starts");
     runtime.load(source.as_bytes()).unwrap_or_else(|_| panic!("{source}"));
-    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())]);
+    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())], Output::Rows);
     let begun = Instant::now();
     let mut records = 0;
     while begun.elapsed() < MEASURED {

@@ -35,8 +35,12 @@ impl LogSink for Lines {
     }
 }
 
-/// An instance of a script that is open, and its log.
+/// An instance of a script that is open for tables, and its log.
 async fn start(script: &CompiledScript) -> (ScriptInstance, Arc<Lines>) {
+    start_with(script, SETTINGS).await
+}
+
+async fn start_with(script: &CompiledScript, settings: &str) -> (ScriptInstance, Arc<Lines>) {
     let lines = Arc::new(Lines::default());
     let runtime =
         Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
@@ -45,7 +49,7 @@ async fn start(script: &CompiledScript) -> (ScriptInstance, Arc<Lines>) {
     let capabilities = Capabilities::log(Arc::clone(&lines) as Arc<dyn LogSink>);
     let mut instance =
         runtime.script(&component, capabilities, Limits::script()).await.expect("it is instantiated");
-    instance.open(SETTINGS).await.expect("it opens");
+    instance.open(settings).await.expect("it opens");
     (instance, lines)
 }
 
@@ -124,6 +128,62 @@ fn the_same_source_and_runtime_give_the_same_bytes() {
     assert_ne!(once.digest, compile(&format!("{source} ")).digest);
 }
 
+#[tokio::test]
+async fn stored_scripts_that_are_required_become_part_of_the_component() {
+    let find = |name: &str| match name {
+        "names" => Some("local text = require 'text' return { loud = text.upper }".to_owned()),
+        "text" => Some("return { upper = string.upper }".to_owned()),
+        "itself" => Some("require 'itself'".to_owned()),
+        _ => None,
+    };
+    let source = "local names = require 'names'
+         function onRecord(r) r.row.name = names.loud(r.row.name) return r end";
+    let script = COMPILER.compile_with("script", source, &find).expect("compiled");
+    let (mut instance, _) = start(&script).await;
+    let transformed = instance.apply(users(&["ada"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["ADA"]);
+    // What is stored and not required is no part of it.
+    let plain = "function onRecord(r) return r end";
+    assert_eq!(COMPILER.compile_with("script", plain, &find), COMPILER.compile("script", plain));
+    let error = COMPILER.compile_with("script", "require 'itself'", &find).expect_err("it is refused");
+    assert_eq!((error.line, &*error.message), (1, "itself:1: the module \"itself\" requires itself"));
+    let endless = |name: &str| Some(format!("require '{name}x'"));
+    let error = COMPILER.compile_with("script", "require 'a'", &endless).expect_err("it is refused");
+    assert!(error.message.contains("more than 16 stored scripts"), "{error}");
+    // A module has no entry point: it compiles, and no mirror can use it.
+    let module = compile("return { x = 1 }");
+    assert_eq!(module.entry_points, [""; 0]);
+    let component = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("it starts");
+    let loaded = component.load(&Manifest::script("script"), module.component).await.expect("it loads");
+    let mut instance =
+        component.script(&loaded, Capabilities::none(), Limits::script()).await.expect("it is instantiated");
+    let failure = instance.open(SETTINGS).await.expect_err("it is refused");
+    assert_eq!(failure.code, "script_without_entry_point");
+}
+
+#[tokio::test]
+async fn a_script_for_a_queue_makes_messages() {
+    let script = compile(
+        "local json, msgpack = require 'json', require 'msgpack'
+         function onRecord(r)
+           if r.row.id == 2 then return r.row end
+           local value = json.encode { number = 6 / 2, small = 0.1, row = r.row, packed = #msgpack.encode(r) }
+           return { topic = 'people', key = r.row.id, value = value, headers = { a = 'b' } }
+         end",
+    );
+    let (mut instance, _) = start_with(&script, &SETTINGS.replace("\"rows\"", "\"messages\"")).await;
+    let transformed = instance.apply(users(&["ada", "eva"])).await.expect("applied");
+    assert!(transformed.rejected[0].message.contains("for a queue"), "{:?}", transformed.rejected);
+    let batch = Rows::parse(&transformed.batch.bytes).expect("the batch is sound");
+    let row = batch.rows().next().expect("one").expect("sound");
+    let message = row.outgoing().expect("sound").expect("a message");
+    let value = String::from_utf8_lossy(message.value.unwrap_or_default());
+    assert!(value.starts_with(r#"{"number":3,"packed":"#), "{value}");
+    assert!(value.ends_with(r#","row":{"id":1,"name":"ada"},"small":0.1}"#), "{value}");
+    assert_eq!((message.topic, message.key), (Some("people"), Some(&b"1"[..])));
+    assert_eq!((message.headers.count(), message.record_key), (1, Some("id=1")));
+}
+
 #[test]
 fn a_script_that_is_wrong_is_refused_with_its_place() {
     let error = refused("function onRecord(r)\n  local x = 1 +* 2\nend");
@@ -195,18 +255,22 @@ async fn limits_inside_the_sandbox_are_errors_of_one_record() {
            if id == 4 then local t = setmetatable({}, {__index = indexed}) local x = t[1] end
            if id == 5 then string.rep('x', 1 << 30) end
            if id == 6 then r.row.name = tostring(pcall(deep)) end
+           -- Each byte becomes six.
+           if id == 7 then require('json').encode(('\\1'):rep(16000000)) end
            return r
          end",
     );
     let (mut instance, _) = start(&script).await;
-    let transformed = instance.apply(users(&["a", "b", "c", "d", "e", "f", "g"])).await.expect("applied");
-    assert_eq!(names(&transformed), ["false", "g"], "{:?}", transformed.rejected);
+    let transformed =
+        instance.apply(users(&["a", "b", "c", "d", "e", "f", "g", "h"])).await.expect("applied");
+    assert_eq!(names(&transformed), ["false", "h"], "{:?}", transformed.rejected);
     let messages: Vec<_> = transformed.rejected.iter().map(|rejection| &*rejection.message).collect();
     for (message, expected) in messages.iter().zip([
         "not enough memory",
         "stack overflow",
         "stack overflow",
         "stack overflow",
+        "not enough memory",
         "not enough memory",
     ]) {
         assert!(message.contains(expected), "{messages:?}");

@@ -58,6 +58,41 @@ fn a_script_changes_and_drops_rows_in_snapshot_and_stream_alike() {
 }
 
 #[test]
+fn a_script_adds_columns_and_requires_another_one() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.script("words", "return { loud = function(text) return text and text:upper() end }");
+    scene.script(
+        "loud",
+        "local words = require 'words'
+         tarn.column('public.items', 'loud', 'text')
+         tarn.column('public.items', 'tax', 'numeric(12,2)')
+         function onRecord(r)
+           if r.new then
+             r.new.loud = words.loud(r.new.name)
+             r.new.tax = r.new.price and (r.new.price * '0.19'):round(2)
+           end
+           return r
+         end",
+    );
+    let options = json!({"script": "loud", "snapshot_num_rows_per_partition": 3000});
+    scene.mirror("items", &[("public.items", "items")], &options);
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    let source =
+        "SELECT id::text, name, upper(name), round(price * 0.19, 2)::text FROM items ORDER BY items.id";
+    let target = "SELECT toString(id), name, loud, toDecimalString(tax, 2) FROM items FINAL ORDER BY id";
+    scene.wait_until_equal(source, target);
+    scene.postgres.query(
+        "INSERT INTO items VALUES (20001, NULL, 1.10, now()), (20002, 'new', NULL, now());
+         UPDATE items SET name = name || ' new', price = price + 1 WHERE id % 100 = 0;
+         DELETE FROM items WHERE id BETWEEN 500 AND 599;
+         ALTER TABLE items ADD COLUMN note text;
+         UPDATE items SET note = 'x' WHERE id = 1;",
+    );
+    scene.wait_until_equal(source, target);
+}
+
+#[test]
 fn a_script_error_stops_the_mirror_with_script_line_table_and_key() {
     let scene = Scene::start();
     scene.postgres.query(TABLE);

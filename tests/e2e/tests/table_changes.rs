@@ -1,13 +1,144 @@
 //! What is done to tables at the source while they are replicated.
 
 use serde_json::json;
-use tarn_e2e::Scene;
-use tarn_harness::until;
+use tarn_e2e::{PATIENCE, Scene};
+use tarn_harness::{until, until_within};
 
 const TABLE: &str = "CREATE TABLE items (id int PRIMARY KEY, name text);
     INSERT INTO items SELECT n, 'item ' || n FROM generate_series(1, 1000) n";
 const SOURCE: &str = "SELECT id::text, name FROM items ORDER BY items.id";
 const TARGET: &str = "SELECT toString(id), name FROM items FINAL ORDER BY id";
+
+/// A mirror of the table, streaming.
+fn streaming(scene: &Scene) {
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+/// Waits for a line of the mirror's log that has all of these.
+#[track_caller]
+fn wait_for_line(scene: &Scene, parts: &[&str]) -> String {
+    until_within(PATIENCE, &format!("a line with {parts:?}"), || {
+        scene
+            .log("items")
+            .lines()
+            .find(|line| parts.iter().all(|part| line.contains(part)))
+            .map(str::to_owned)
+    })
+}
+
+#[test]
+fn a_column_added_with_a_default_shows_it_in_rows_from_before() {
+    // B092, B104, B107.
+    let scene = Scene::start();
+    streaming(&scene);
+    scene.postgres.query(
+        "ALTER TABLE items ADD kind text NOT NULL DEFAULT 'usual', ADD price numeric(10,2) DEFAULT 1.5,
+         ADD seen timestamptz DEFAULT '2026-01-01 12:30:00+02', ADD note text",
+    );
+    scene.postgres.query("INSERT INTO items VALUES (1001, 'new', 'other', NULL, now(), 'x')");
+    scene.postgres.query("UPDATE items SET name = 'changed' WHERE id = 7");
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind, price::text, to_char(seen AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), note
+         FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind, toDecimalString(price, 2), toString(seen), note FROM items FINAL ORDER BY id",
+    );
+    scene.clickhouse.query("OPTIMIZE TABLE items FINAL");
+    scene.wait_for_target("SELECT countIf(kind = 'usual') FROM items FINAL", "1000");
+}
+
+#[test]
+fn generated_columns_are_left_out_and_the_log_says_so_from_the_beginning() {
+    // B070.
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, name text, twice int GENERATED ALWAYS AS (id * 2) STORED);
+         INSERT INTO items VALUES (1, 'a')",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    wait_for_line(&scene, &["warn", "generated columns of public.items are left out", "twice"]);
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("INSERT INTO items VALUES (2, 'b'); UPDATE items SET name = 'c' WHERE id = 1");
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.wait_for_target(
+        "SELECT count() FROM system.columns WHERE database = currentDatabase() AND name = 'twice'",
+        "0",
+    );
+}
+
+#[test]
+fn rows_that_were_written_anew_at_the_source_are_told_in_the_log() {
+    let scene = Scene::start();
+    streaming(&scene);
+    scene.postgres.query("ALTER TABLE items ADD token uuid DEFAULT gen_random_uuid()");
+    scene.postgres.query("INSERT INTO items VALUES (1001, 'new')");
+    wait_for_line(&scene, &["warn", "public.items", "default of each row's own: token", "resync"]);
+    scene.wait_for_target("SELECT countIf(token IS NULL) FROM items FINAL", "1000");
+    // Nothing comes through the stream.
+    scene.postgres.query("ALTER TABLE items ALTER name TYPE text USING upper(name)");
+    wait_for_line(&scene, &["warn", "public.items", "a change of columns name", "resync"]);
+    assert_eq!(scene.state("items"), "STATUS_RUNNING");
+    // Packing a table changes nothing.
+    let lines = scene.log("items").matches("written anew").count();
+    scene.postgres.query("VACUUM FULL items");
+    scene.postgres.query("INSERT INTO items VALUES (1002, 'packed')");
+    scene.wait_for_target("SELECT count() FROM items FINAL", "1002");
+    assert_eq!(scene.log("items").matches("written anew").count(), lines);
+}
+
+#[test]
+fn a_publication_that_was_told_to_leave_a_column_out_fails_the_mirror() {
+    let scene = Scene::start();
+    if scene.postgres.scalar("SELECT current_setting('server_version_num')::int < 150000").as_deref()
+        == Some("t")
+    {
+        return;
+    }
+    streaming(&scene);
+    scene.postgres.query("ALTER PUBLICATION tarn_pub_items SET TABLE ONLY items (id)");
+    scene.postgres.query("UPDATE items SET id = id + 5000 WHERE id = 1");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(&scene, &["error", "tarn_pub_items", "public.items", "name", "ALTER PUBLICATION"]);
+    scene.wait_for_target("SELECT countIf(name IS NULL) FROM items FINAL", "0");
+}
+
+#[test]
+fn a_table_made_again_while_tarn_was_down_fails_the_mirror() {
+    let mut scene = Scene::start();
+    streaming(&scene);
+    scene.tarn.kill();
+    scene.postgres.query("DROP TABLE items; CREATE TABLE items (id int PRIMARY KEY, name text)");
+    scene.postgres.query(
+        "ALTER PUBLICATION tarn_pub_items ADD TABLE ONLY items; INSERT INTO items VALUES (1, 'other')",
+    );
+    scene.tarn.start_again();
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(&scene, &["error", "public.items", "dropped and made again", "resync"]);
+    // The remedy that it names.
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_column_added_while_the_table_loads_comes_with_its_values() {
+    let scene = Scene::start();
+    scene.postgres.query("CREATE TABLE items (id int PRIMARY KEY, name text)");
+    scene.postgres.query("INSERT INTO items SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n");
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1});
+    scene.mirror("items", &[("public.items", "items")], &partitions);
+    until("rows of the load arrive", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM items").ok()?;
+        (count != [[Some("0".to_owned())]]).then_some(())
+    });
+    scene.postgres.query("ALTER TABLE items ADD kind text DEFAULT 'usual'");
+    scene.postgres.query("UPDATE items SET kind = 'other' WHERE id % 1000 = 0");
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
+    );
+}
 
 #[test]
 fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {

@@ -1,7 +1,7 @@
 //! `tarn serve` on a data folder of its own.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -108,6 +108,25 @@ impl Tarn {
         self.send(&Request { method, path, headers, body })
     }
 
+    /// The command line against this server: address and password are in its environment, nothing else of
+    /// Tarn is.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("TARN_")) {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(arguments)
+            .env("TARN_ADDRESS", format!("http://127.0.0.1:{}", self.port))
+            .env("TARN_PASSWORD", PASSWORD)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
     /// Kills the process at once.
     pub fn kill(&mut self) {
         // Dropping kills.
@@ -117,6 +136,12 @@ impl Tarn {
     /// Asks the process to stop and waits; returns whether it ended with success.
     pub fn stop(&mut self) -> bool {
         self.process.take().expect("tarn is running").stop("TERM")
+    }
+
+    /// Sets a variable of its environment, for the next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// Starts the stopped or killed process on its port and data and waits until it is ready.

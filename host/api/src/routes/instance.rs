@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::Serialize;
 use tarn_control::{Control, InstanceInfo};
-use tarn_model::Edition;
+use tarn_model::{Edition, StagingBucket};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
@@ -76,6 +76,8 @@ pub(super) struct Info {
     edition: Edition,
     /// Whether scripts may be uploaded and used.
     scripts_enabled: bool,
+    /// Whose bucket a destination's batches are staged in.
+    staging_bucket: StagingBucket,
     /// Its version.
     version: String,
     /// The installed connectors.
@@ -96,7 +98,7 @@ struct Connector {
 }
 
 pub(super) async fn info(State(control): State<Control>) -> Answer<Info> {
-    let InstanceInfo { edition, scripts_enabled, version, connectors } = control.instance_info();
+    let InstanceInfo { allowance, version, connectors } = control.instance_info();
     let connectors = connectors.into_iter().map(|connector| Connector {
         name: connector.name,
         version: connector.version,
@@ -105,8 +107,9 @@ pub(super) async fn info(State(control): State<Control>) -> Answer<Info> {
     });
     Answer(Info {
         status: "INSTANCE_STATUS_READY",
-        edition,
-        scripts_enabled,
+        edition: allowance.edition(),
+        scripts_enabled: allowance.scripts(),
+        staging_bucket: allowance.staging_bucket(),
         version,
         connectors: connectors.collect(),
     })

@@ -4,13 +4,13 @@ mod draft;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tarn_control::{Control, PeerCreation, PeerOutcome, is_destination, is_source};
+use tarn_control::{Control, PeerComparison, PeerCreation, PeerOutcome, is_destination, is_source};
 use tarn_model::{ClickHouseConfig, Peer, PeerConfig, PeerKind, PostgresConfig};
 use utoipa::ToSchema;
 
 use self::draft::{Draft, peer_of};
 use crate::answer::{Answer, Answered, Nothing};
-use crate::error::Code;
+use crate::error::{ApiError, Code};
 use crate::operation::{Operation, example};
 use crate::request::{Body, Input, Name};
 
@@ -24,6 +24,11 @@ pub(super) fn operations() -> Vec<Operation> {
             .about("Says whether a peer could be created, and stores nothing. A failure is in the answer.")
             .takes::<ValidatePeerRequest>()
             .answers::<PeerOutcomeBody>(),
+        Operation::post("/api/v1/peers/compare", example!("compare_peer"), compare)
+            .about("Says how a peer differs from the stored one of its name, secrets included, and stores nothing.")
+            .takes::<ComparePeerRequest>()
+            .answers::<PeerComparisonBody>()
+            .refuses(&[Code::InvalidArgument]),
         Operation::post("/api/v1/peers/drop", example!("drop_peer"), remove)
             .about("Removes a peer that no mirror uses.")
             .takes::<DropPeerRequest>()
@@ -103,6 +108,48 @@ pub(super) async fn validate(State(control): State<Control>, body: Body) -> Answ
         Err(message) => PeerOutcome::Bad(message),
     };
     Ok(Answer(PeerOutcomeBody::new(outcome, "VALID", "INVALID")))
+}
+
+/// A peer to compare.
+#[derive(Deserialize, ToSchema)]
+struct ComparePeerRequest {
+    /// The peer.
+    #[schema(value_type = Draft, required)]
+    peer: Option<Draft>,
+}
+
+/// How a peer differs from the stored one of its name.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PeerComparison)]
+pub(super) struct PeerComparisonBody {
+    /// Whether there is one.
+    exists: bool,
+    /// The fields that differ.
+    differences: Vec<PeerDifference>,
+}
+
+/// A field that differs; of a secret both sides are masks.
+#[derive(Serialize, ToSchema)]
+struct PeerDifference {
+    /// Its name.
+    field: String,
+    /// What is stored.
+    stored: String,
+    /// What was sent.
+    given: String,
+}
+
+/// For clients that keep a setup as code: whether it is what the server has, secrets included.
+pub(super) async fn compare(State(control): State<Control>, body: Body) -> Answered<PeerComparisonBody> {
+    let ComparePeerRequest { peer } = body.read()?;
+    let peer = peer_of(peer, &body)?.map_err(|message| ApiError::new(Code::InvalidArgument, message))?;
+    let PeerComparison { exists, differences } = control.compare_peer(peer).await?;
+    let differences = differences.into_iter().map(|difference| PeerDifference {
+        field: difference.field,
+        stored: difference.stored,
+        given: difference.given,
+    });
+    Ok(Answer(PeerComparisonBody { exists, differences: differences.collect() }))
 }
 
 /// A peer to drop.

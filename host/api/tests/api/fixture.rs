@@ -15,7 +15,7 @@ use tarn_control::{
     Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
-    Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question, ScriptLanguage,
+    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question, ScriptLanguage,
     Secret,
 };
 use tower::ServiceExt as _;
@@ -99,7 +99,7 @@ impl Inspector for Stores {
     }
 }
 
-/// Compiles what does not say `syntax error`.
+/// Compiles what does not say `syntax error`; `require a` needs a stored script of that name.
 struct Compiler;
 
 impl ScriptCompiler for Compiler {
@@ -114,6 +114,11 @@ impl ScriptCompiler for Compiler {
             }
             if script.source.contains("compiler down") {
                 return Err(CompileError::Failed("planted-inside".into()));
+            }
+            let required = script.source.strip_prefix("require ");
+            if required.is_some_and(|name| !script.modules.iter().any(|(known, _)| known == name)) {
+                let message = "there is no such module".into();
+                return Err(CompileError::Rejected { message, line: 1, column: 0 });
             }
             if script.source.contains("panic") {
                 panic!("a compiler that panics");
@@ -174,7 +179,7 @@ impl Fixture {
 
     pub async fn in_edition(edition: Edition) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = CatalogOptions { data_dir: folder.path().into(), url: None, key: None };
+        let options = CatalogOptions { data_dir: folder.path().into(), ..CatalogOptions::default() };
         let catalog = Catalog::open(&options).await.expect("a fresh catalog");
         let stores = Arc::new(Stores::default());
         let parts = ControlParts {
@@ -186,11 +191,7 @@ impl Fixture {
             connectors: connectors(),
             progress: Progress::default(),
         };
-        let settings = ControlSettings {
-            edition,
-            scripts_enabled: edition.scripts_by_default(),
-            version: "0.1.0".into(),
-        };
+        let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "0.1.0".into() };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
         let router = router(control.clone(), &credentials);

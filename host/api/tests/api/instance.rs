@@ -9,6 +9,7 @@ async fn the_server_tells_what_it_is() {
     let info = fixture.get("instance/info").await.ok();
     assert_eq!((&info["status"], &info["version"]), (&json!("INSTANCE_STATUS_READY"), &json!("0.1.0")));
     assert_eq!((&info["edition"], &info["scriptsEnabled"]), (&json!("open-source"), &json!(true)));
+    assert_eq!(info["stagingBucket"], "peer");
     let source = json!({"name": "postgres", "version": "0.1.0", "kind": "source",
         "capabilities": ["log", "clock", "postgres"]});
     assert_eq!(info["connectors"][0], source);

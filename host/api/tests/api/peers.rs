@@ -255,3 +255,60 @@ async fn a_query_timeout_is_read_in_its_unit_and_passwords_byte_for_byte() {
     let probed = fixture.stores.probed.lock().expect("whole").clone();
     assert!(probed.iter().all(|(_, password)| password == odd), "{}", probed.len());
 }
+
+async fn compare(fixture: &Fixture, peer: Value) -> Value {
+    fixture.post("peers/compare", json!({"peer": peer})).await.ok()
+}
+
+#[tokio::test]
+async fn a_peer_is_compared_with_the_stored_one_field_by_field_and_secrets_are_masks() {
+    let fixture = Fixture::new().await.with_peers().await;
+    assert_eq!(compare(&fixture, postgres_peer("new")).await, json!({"exists": false, "differences": []}));
+    let same = json!({"exists": true, "differences": []});
+    assert_eq!(compare(&fixture, postgres_peer("pg")).await, same);
+    let mut peer = postgres_peer("pg");
+    peer["postgres_config"]["password"] = json!("********");
+    assert_eq!(compare(&fixture, peer.clone()).await, same, "the mask is the stored secret");
+    peer["postgres_config"]["password"] = json!("planted-other");
+    peer["postgres_config"]["host"] = json!("other");
+    peer["postgres_config"]["require_tls"] = json!(true);
+    let differs = |field: &str, stored: &str, given: &str| json!({"field": format!("postgres_config.{field}"), "stored": stored, "given": given});
+    let answer = compare(&fixture, peer).await;
+    assert_eq!(
+        answer["differences"],
+        json!([
+            differs("host", "db.example", "other"),
+            differs("password", "********", "********"),
+            differs("require_tls", "false", "true")
+        ])
+    );
+    assert!(fixture.stores.probed.lock().expect("whole").len() == 2, "no store was asked");
+}
+
+#[tokio::test]
+async fn a_peer_that_cannot_be_is_not_compared() {
+    let fixture = Fixture::new().await;
+    let answer = fixture.post("peers/compare", json!({"peer": {"name": "a b", "postgres_config": {}}})).await;
+    let (status, code, fields) = answer.refusal();
+    assert_eq!((status, code), (400, 3));
+    assert_eq!(
+        fields,
+        [
+            "peer.name",
+            "peer.postgres_config.host",
+            "peer.postgres_config.user",
+            "peer.postgres_config.database"
+        ]
+    );
+    let answer = fixture.post("peers/compare", json!({"peer": {"name": "x", "type": "MONGO"}})).await;
+    assert_eq!(answer.refusal().0, 400);
+}
+
+#[tokio::test]
+async fn a_bucket_that_an_edition_ignores_makes_no_difference() {
+    let fixture = Fixture::in_edition(Edition::Hosted).await;
+    let mut peer = clickhouse_peer("ch");
+    peer["clickhouse_config"]["s3_path"] = json!("s3://mine/x");
+    assert_eq!(create(&fixture, peer.clone(), json!({})).await["status"], "CREATED");
+    assert_eq!(compare(&fixture, peer).await, json!({"exists": true, "differences": []}));
+}

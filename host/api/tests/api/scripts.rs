@@ -55,6 +55,17 @@ async fn a_compiler_that_fails_is_500_and_tells_nothing_of_the_inside() {
 }
 
 #[tokio::test]
+async fn a_script_may_require_the_other_stored_ones() {
+    let fixture = Fixture::new().await;
+    fixture.post("scripts", script(-1, "a", "one")).await.ok();
+    let refused = fixture.post("scripts", script(-1, "b", "require c")).await;
+    assert_eq!(refused.refusal(), (400, 3, vec!["script.source".into()]));
+    fixture.post("scripts", script(-1, "b", "require a")).await.ok();
+    // Not itself, also not what it was before.
+    fixture.post("scripts", script(1, "a", "require a")).await.refusal();
+}
+
+#[tokio::test]
 async fn names_are_unique_and_ids_must_exist() {
     let fixture = Fixture::new().await;
     fixture.post("scripts", script(-1, "a", "x")).await.ok();

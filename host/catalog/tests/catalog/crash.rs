@@ -10,7 +10,7 @@ use tarn_model::LogLevel;
 const FOLDER: &str = "TARN_TEST_CRASH_FOLDER";
 
 fn options(folder: &Path) -> CatalogOptions {
-    CatalogOptions { data_dir: folder.join("data"), url: None, key: None }
+    CatalogOptions { data_dir: folder.join("data"), ..CatalogOptions::default() }
 }
 
 /// Not a test of its own: what the killed process does. It acknowledges each commit on its output.

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::Connection as _;
-use tarn_catalog::{Catalog, CatalogOptions, MirrorCreated};
+use tarn_catalog::{Catalog, CatalogOptions, MirrorCreated, Rotation};
 use tarn_harness::Postgres;
 use tarn_model::{ClickHouseConfig, MirrorSpec, Peer, PeerConfig, PostgresConfig, Secret, TableMapping};
 
@@ -39,7 +39,8 @@ impl Fixture {
 
     async fn open(url: Option<Secret>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let options = CatalogOptions { data_dir: folder.path().join("data"), url, key: None };
+        let options =
+            CatalogOptions { data_dir: folder.path().join("data"), url, ..CatalogOptions::default() };
         let catalog = Catalog::open(&options).await.expect("a fresh catalog opens");
         Self { catalog, options, folder }
     }
@@ -51,6 +52,21 @@ impl Fixture {
         drop(catalog);
         let catalog = Catalog::open(&options).await.expect("it opens again");
         Self { catalog, options, folder }
+    }
+
+    /// Closes the catalog, seals its secrets anew, and opens it again.
+    pub async fn rotated(self) -> (Self, Rotation) {
+        let Self { catalog, options, folder } = self;
+        catalog.close().await;
+        drop(catalog);
+        let rotation = Catalog::rotate(&options).await.expect("nobody holds it");
+        let catalog = Catalog::open(&options).await.expect("it opens again");
+        (Self { catalog, options, folder }, rotation)
+    }
+
+    /// Where it is and what seals it.
+    pub fn options(&self) -> &CatalogOptions {
+        &self.options
     }
 
     /// Everything in the data directory, as one heap of bytes.

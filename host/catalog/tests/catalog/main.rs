@@ -9,5 +9,6 @@ mod ledger;
 mod logs;
 mod mirrors;
 mod peers;
+mod rotation;
 mod scripts;
 mod tags;

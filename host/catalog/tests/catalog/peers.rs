@@ -59,7 +59,7 @@ async fn no_secret_lies_on_the_disk_in_the_clear() {
 async fn a_catalog_sealed_with_another_key_is_refused_at_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = |byte: &str| Some(Secret::new(byte.repeat(42) + "A="));
-    let options = |key| CatalogOptions { data_dir: folder.path().into(), url: None, key };
+    let options = |key| CatalogOptions { data_dir: folder.path().into(), key, ..CatalogOptions::default() };
     let catalog = Catalog::open(&options(key("A"))).await.expect("fresh");
     catalog.store_peer(&postgres_peer("pg", "x"), false).await.expect("stored");
     catalog.close().await;

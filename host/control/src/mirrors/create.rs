@@ -141,10 +141,9 @@ impl Control {
         if spec.script.is_empty() {
             return Ok(());
         }
-        if !self.settings().scripts_enabled {
-            let problem =
-                Problem::new("script", "scripts are disabled", "leave it out, or set scripts_enabled");
-            problems.push(problem);
+        let allowance = self.settings().allowance;
+        if !allowance.scripts() {
+            problems.push(Problem::new("script", allowance.scripts_denied(), "or leave it out"));
             return Ok(());
         }
         let Some(reference) = ScriptReference::parse(&spec.script) else {

@@ -33,8 +33,13 @@ impl MirrorRun {
         if !self.observe(MirrorState::Snapshot).await? {
             return Ok(false);
         }
-        let held = run.stop.run_until_cancelled(hold_point(instances, holder)).await.transpose()?;
-        let Some((_holder, point)) = held else { return Ok(false) };
+        let held = run.stop.run_until_cancelled(async {
+            if holder.is_none() {
+                prepare_again(instances).await?;
+            }
+            hold_point(instances, holder).await
+        });
+        let Some((_holder, point)) = held.await.transpose()? else { return Ok(false) };
         self.workshop.catalog.set_load_point(self.mirror.id, point.sequence).await?;
         Ok(self.load(instances, point, run.clone()).await? == SnapshotEnd::Complete)
     }
@@ -136,6 +141,13 @@ impl MirrorRun {
             bounds: SnapshotBounds::default(),
         }
     }
+}
+
+/// Brings the destination's tables to the columns that the source's have by now: a load that was cut off may go
+/// on after they changed, and the stream that would tell of it comes later.
+async fn prepare_again(instances: &MirrorInstances) -> Result<(), Failure> {
+    let schema = instances.source().await?.schema().await?;
+    instances.destination().await?.prepare(&schema).await
 }
 
 /// An instance that holds a point to load at, for as long as it lives.

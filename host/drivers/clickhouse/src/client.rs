@@ -77,20 +77,6 @@ impl Client {
         self.request(Method::POST, &url, body, config::STATEMENT_DEADLINE, Expected::Rows).await
     }
 
-    /// Runs `INSERT … FORMAT …` with the data, under settings of the statement's own.
-    ///
-    /// # Errors
-    /// Any [`Error`]; [`Error::code`] is 0 where the outcome is unknown.
-    pub async fn insert(&self, sql: &str, settings: &[(String, String)], data: Vec<u8>) -> Result<(), Error> {
-        let mut url = self.0.parameters.clone();
-        for (name, value) in settings {
-            write!(url, "&{}={}", encoded(name), encoded(value)).expect("a String takes what is written");
-        }
-        let body = StatementBody::insert(sql, data);
-        self.request(Method::POST, &url, body, config::STATEMENT_DEADLINE, Expected::Nothing).await?;
-        Ok(())
-    }
-
     /// Asks whether the server is there. Says nothing about user and database.
     ///
     /// # Errors
@@ -121,19 +107,37 @@ impl Client {
         deadline: Duration,
         expected: Expected,
     ) -> Result<Bytes, Error> {
+        let exchange = self.exchange(method, path_and_query, body, expected);
+        tokio::time::timeout(deadline, exchange).await.map_err(|_| self.timed_out(deadline))?
+    }
+
+    /// Runs an insert, for as long as its rows come and the server works on them.
+    pub(crate) async fn send_rows(&self, settings: &str, body: StatementBody) -> Result<(), Error> {
+        let url = format!("{}{settings}", self.0.parameters);
+        self.exchange(Method::POST, &url, body, Expected::Nothing).await.map(drop)
+    }
+
+    pub(crate) fn timed_out(&self, deadline: Duration) -> Error {
+        Error::TimedOut { address: self.0.address.name(), deadline }
+    }
+
+    pub(crate) fn lost(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Lost { address: self.0.address.name(), source: source.into() }
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path_and_query: &str,
+        body: StatementBody,
+        expected: Expected,
+    ) -> Result<Bytes, Error> {
         let mut request = Request::new(body);
         *request.uri_mut() = self.0.address.url(path_and_query)?;
         if method != Method::GET {
             request.headers_mut().insert(AUTHORIZATION, self.0.authorization.clone());
         }
         *request.method_mut() = method;
-        match tokio::time::timeout(deadline, self.exchange(request, expected)).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::TimedOut { address: self.0.address.name(), deadline }),
-        }
-    }
-
-    async fn exchange(&self, request: Request<StatementBody>, expected: Expected) -> Result<Bytes, Error> {
         let response = self.0.http.request(request).await.map_err(|error| self.no_answer(error))?;
         let status = response.status();
         let headers = response.headers().clone();
@@ -152,8 +156,7 @@ impl Client {
                 Ok(frame) => frame,
                 Err(source) => {
                     let told = Exception::in_broken_body(&body).map(|exception| self.server_error(exception));
-                    let lost = || Error::Lost { address: self.0.address.name(), source: source.into() };
-                    return Err(told.unwrap_or_else(lost));
+                    return Err(told.unwrap_or_else(|| self.lost(source)));
                 }
             };
             let Ok(data) = frame.into_data() else { continue };
@@ -199,12 +202,11 @@ impl Client {
 
     /// The error of a request that got no answer.
     fn no_answer(&self, error: legacy::Error) -> Error {
-        let address = self.0.address.name();
         let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<NoConnection>());
         if let Some(NoConnection(source)) = cause {
-            return Error::Connect { address, source: Arc::clone(source) };
+            return Error::Connect { address: self.0.address.name(), source: Arc::clone(source) };
         }
-        Error::Lost { address, source: error.into() }
+        self.lost(error)
     }
 }
 
@@ -222,7 +224,7 @@ fn authorization(config: &ClickHouseConfig) -> Result<HeaderValue, Error> {
 }
 
 /// Text as it stands in a query's value.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             encoded.push(byte.into());

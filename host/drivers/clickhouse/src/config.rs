@@ -6,7 +6,7 @@ use std::time::Duration;
 /// chunks far below it.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// How long a statement or an insert may take. ClickHouse's own send and receive time-outs are 300 s:
+/// How long a statement, the answer to an insert, or taking a piece of its rows may take. ClickHouse's own send and receive time-outs are 300 s:
 /// a server that is silent for longer has given the request up.
 pub(crate) const STATEMENT_DEADLINE: Duration = Duration::from_secs(310);
 
@@ -23,3 +23,10 @@ pub(crate) const IDLE_CONNECTIONS_MAX: usize = 2;
 /// How much of a server's message is kept: the cause stands at its beginning, a query's text and stack
 /// follow.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1_024;
+
+/// Pieces of rows that wait to be sent: one on its way and one behind it, so that neither side waits.
+pub(crate) const PIECES_MAX: usize = 2;
+
+/// How long an insert may be without new rows before its request is ended: well before the 30 s after
+/// which a server gives up a body that stops. The next rows begin another request.
+pub(crate) const ROWS_IDLE_DEADLINE: Duration = Duration::from_secs(5);

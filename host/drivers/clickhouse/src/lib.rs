@@ -13,6 +13,8 @@ mod config;
 mod connector;
 mod error;
 mod exception;
+mod insert;
 
 pub use client::Client;
 pub use error::{Error, ErrorClass};
+pub use insert::Insert;

@@ -24,6 +24,18 @@ fn client(config: &ClickHouseConfig) -> Client {
     Client::new(config).expect("settings that can be used")
 }
 
+/// Inserts rows that come at once.
+async fn insert(
+    client: &Client,
+    sql: &str,
+    settings: &[(String, String)],
+    rows: Vec<u8>,
+) -> Result<(), Error> {
+    let mut insert = client.insert(sql, settings);
+    insert.append(rows).await?;
+    insert.finish().await
+}
+
 #[tokio::test]
 async fn statements_and_inserts_work_in_the_peers_database() {
     let server = ClickHouse::shared();
@@ -34,7 +46,7 @@ async fn statements_and_inserts_work_in_the_peers_database() {
     // The data begins with bytes that are white space: they are data.
     let data = b"\x20\x0a\x0d\x09\x03x\ny".to_vec();
     let settings = [("async_insert".to_owned(), "0".to_owned())];
-    client.insert("INSERT INTO t (a, b) FORMAT RowBinary", &settings, data).await.expect("an insert");
+    insert(&client, "INSERT INTO t (a, b) FORMAT RowBinary", &settings, data).await.expect("an insert");
     let rows = client.query("SELECT * FROM t FORMAT JSONCompactEachRow").await.expect("rows");
     assert_eq!(&rows[..], format!("[{}, \"x\\ny\"]\n", i32::from_le_bytes(*b"\x20\x0a\x0d\x09")).as_bytes());
 }
@@ -45,9 +57,58 @@ async fn an_insert_of_many_megabytes_arrives_whole() {
     let client = client(&config(&server));
     client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
     let data: Vec<u8> = (0..3_000_000u64).flat_map(u64::to_le_bytes).collect();
-    client.insert("INSERT INTO t (a) FORMAT RowBinary", &[], data).await.expect("an insert");
+    insert(&client, "INSERT INTO t (a) FORMAT RowBinary", &[], data).await.expect("an insert");
     let sum = server.scalar("SELECT sum(a) FROM t");
     assert_eq!(sum.as_deref(), Some("4499998500000"));
+}
+
+#[tokio::test]
+async fn rows_that_come_in_pieces_are_one_insert() {
+    let server = ClickHouse::shared();
+    let client = client(&config(&server));
+    client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
+    let mut insert = client.insert("INSERT INTO t (a) FORMAT RowBinary", &[]);
+    for first in (0..300_000u64).step_by(1000) {
+        let rows = (first..first + 1000).flat_map(u64::to_le_bytes).collect();
+        insert.append(rows).await.expect("it is taken");
+    }
+    assert_eq!(server.scalar("SELECT count() FROM t").as_deref(), Some("0"));
+    insert.finish().await.expect("all rows are in the table");
+    assert_eq!(server.scalar("SELECT sum(a) FROM t").as_deref(), Some("44999850000"));
+    let parts =
+        server.scalar("SELECT count() FROM system.parts WHERE table = 't' AND database = currentDatabase()");
+    assert_eq!(parts.as_deref(), Some("1"));
+    // It may go on, after an end too.
+    insert.append(7u64.to_le_bytes().to_vec()).await.expect("it is taken");
+    insert.end();
+    insert.append(7u64.to_le_bytes().to_vec()).await.expect("it is taken");
+    insert.finish().await.expect("the rows are in the table");
+    assert_eq!(server.scalar("SELECT count() FROM t").as_deref(), Some("300002"));
+}
+
+#[tokio::test]
+async fn rows_of_an_insert_that_is_given_up_are_not_in_the_table() {
+    let server = ClickHouse::shared();
+    let client = client(&config(&server));
+    client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
+    let mut insert = client.insert("INSERT INTO t (a) FORMAT RowBinary", &[]);
+    insert.append(vec![0; 8000]).await.expect("it is taken");
+    drop(insert);
+    client.query("SELECT 1").await.expect("the server goes on");
+    assert_eq!(server.scalar("SELECT count() FROM t").as_deref(), Some("0"));
+}
+
+#[tokio::test]
+async fn an_insert_of_rows_that_come_in_pieces_is_refused_at_its_end_at_the_latest() {
+    let server = ClickHouse::shared();
+    let client = client(&config(&server));
+    let mut insert = client.insert("INSERT INTO missing (a) FORMAT RowBinary", &[]);
+    let mut outcome = Ok(());
+    for _ in 0..5 {
+        outcome = outcome.and(insert.append(vec![0; 1 << 20]).await);
+    }
+    let error = outcome.and(insert.finish().await).expect_err("there is no such table");
+    assert_eq!(error.code(), 60, "{error}");
 }
 
 #[tokio::test]
@@ -58,8 +119,8 @@ async fn a_failed_statement_has_the_servers_code_and_message() {
     assert_eq!((error.code(), error.class()), (60, ErrorClass::Permanent));
     assert!(error.to_string().contains("missing"), "{error}");
     client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
-    let insert = client.insert("INSERT INTO t (a) FORMAT RowBinary", &[], vec![1, 2, 3]).await;
-    assert_eq!(insert.expect_err("half a number").code(), 33);
+    let half = insert(&client, "INSERT INTO t (a) FORMAT RowBinary", &[], vec![1, 2, 3]).await;
+    assert_eq!(half.expect_err("half a number").code(), 33);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use crate::channel_binding;
 use crate::config::QUERY_DEADLINE;
 use crate::connection::Connection;
 use crate::error::Error;
+use crate::gathering::Gathering;
 use crate::startup::{self, Purpose};
 
 const DOING: &str = "asking for tls";
@@ -80,7 +81,9 @@ impl Client {
         };
         let database =
             if self.config.database.is_empty() { &self.config.user } else { &self.config.database };
-        startup::start(stream, database, credentials, purpose, deadline, self.query_deadline).await
+        let gathering = Gathering::new(stream.low_water());
+        let started = startup::start(stream, database, credentials, purpose, deadline, self.query_deadline);
+        started.await.map(|connection| connection.with_gathering(gathering))
     }
 
     /// Asks for TLS as the mode wants it. The server answers with one byte before anything else.

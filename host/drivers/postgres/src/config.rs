@@ -6,6 +6,17 @@ use std::time::Duration;
 /// keep the system calls per change far below one.
 pub(crate) const READ_BUFFER_BYTES: usize = 256 * 1024;
 
+/// What a read of a dense stream or copy stays asleep for: some 250 changes of 250 bytes, so that what a read costs
+/// is nothing beside them, and a quarter of the buffer above.
+pub(crate) const GATHER_BYTES: usize = 64 * 1024;
+
+/// How long it stays asleep at most. Rows wait longer for the write they leave in.
+pub(crate) const GATHER_DEADLINE: Duration = Duration::from_millis(2);
+
+/// Messages a millisecond from which a stream or a copy counts as dense. Below, a wake-up for each costs less than a
+/// tenth of a core, and the first rows of a burst wait for nothing.
+pub(crate) const DENSE_MESSAGES_PER_MS: u32 = 8;
+
 /// Bytes of one query's answer. Queries are for catalogs; tables go by COPY.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 

@@ -12,6 +12,7 @@ use crate::config::CLOSE_DEADLINE;
 use crate::copy::Copy;
 use crate::error::Error;
 use crate::frame::FrameReader;
+use crate::gathering::Gathering;
 use crate::heartbeat::Heartbeat;
 
 /// A session with a server. Dropping it closes the connection; [`Connection::close`] says good-bye first
@@ -28,6 +29,7 @@ pub struct Connection<S = Stream> {
     pub(crate) query_deadline: Duration,
     /// Time waited for the stream since its last byte.
     pub(crate) quiet: Duration,
+    pub(crate) gathering: Gathering,
     pub(crate) server: Server,
 }
 
@@ -92,8 +94,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             state: State::Idle,
             query_deadline,
             quiet: Duration::ZERO,
+            gathering: Gathering::new(None),
             server: Server::default(),
         }
+    }
+
+    /// The same with what is known of its stream, and how its reader is kept asleep.
+    pub(crate) fn with_gathering(self, gathering: Gathering) -> Self {
+        Self { gathering, ..self }
     }
 
     /// Takes the connection out of idleness. It counts as broken until the call puts it back, so that

@@ -2,9 +2,9 @@
 
 use postgres_protocol::message::backend;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use crate::config::COPY_SILENCE;
+use crate::config::{COPY_SILENCE, GATHER_DEADLINE};
 use crate::connection::{Connection, State};
 use crate::error::Error;
 use crate::query::Answer;
@@ -59,18 +59,25 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     async fn read_rows(&mut self, mut answer: Answer, bytes_max: usize) -> Result<Vec<u8>, Error> {
         let mut rows = Vec::with_capacity(bytes_max.min(self.reader.buffered().len().max(1 << 16)));
+        self.gathering.begin(Instant::now());
         loop {
-            self.take_rows(&mut rows, bytes_max)?;
+            let taken = self.take_rows(&mut rows, bytes_max)?;
+            self.gathering.count(taken);
             if rows.len() >= bytes_max {
                 break;
             }
             answer.deadline = Instant::now() + COPY_SILENCE;
-            match self.reader.head()? {
+            let head = self.reader.head()?;
+            if head.is_some_and(|head| head.tag != backend::COPY_DATA_TAG || head.exceeds_buffer()) {
+                // The end of a copy, and of a large row, is smaller than any load.
+                self.gathering.end();
+            }
+            match head {
                 Some(head) if head.tag == backend::COPY_DATA_TAG => {
                     if head.exceeds_buffer() {
                         self.reader.take_body(head, &mut rows, DOING).await?;
                     } else {
-                        self.reader.fill_by(answer.deadline, DOING).await?;
+                        self.fill_rows(answer.deadline).await?;
                     }
                 }
                 Some(_) => match self.next(&mut answer).await? {
@@ -90,24 +97,37 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                         return Ok(rows);
                     }
                 },
-                None => self.reader.fill_by(answer.deadline, DOING).await?,
+                None => self.fill_rows(answer.deadline).await?,
             }
         }
         self.state = State::Copying(Copy::Rows(answer));
         Ok(rows)
     }
 
-    /// Appends the payloads that have arrived whole.
-    fn take_rows(&mut self, rows: &mut Vec<u8>, bytes_max: usize) -> Result<(), Error> {
+    /// Waits for more of the copy: for a good load of it while it is dense.
+    async fn fill_rows(&mut self, deadline: Instant) -> Result<(), Error> {
+        if self.gathering.is_asleep() {
+            match timeout(GATHER_DEADLINE, self.reader.fill()).await {
+                Ok(read) => return read.map(drop).map_err(|source| Error::Lost { doing: DOING, source }),
+                Err(_) => self.gathering.end(),
+            }
+        }
+        self.reader.fill_by(deadline, DOING).await
+    }
+
+    /// Appends the payloads that have arrived whole; how many.
+    fn take_rows(&mut self, rows: &mut Vec<u8>, bytes_max: usize) -> Result<u32, Error> {
+        let mut taken = 0;
         while rows.len() < bytes_max {
             match self.reader.whole()? {
                 Some((head, bytes)) if head.tag == backend::COPY_DATA_TAG => {
                     rows.extend_from_slice(&bytes[4..]);
                     self.reader.skip(head);
+                    taken += 1;
                 }
                 _ => break,
             }
         }
-        Ok(())
+        Ok(taken)
     }
 }

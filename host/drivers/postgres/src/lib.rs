@@ -15,6 +15,7 @@ mod connection;
 mod copy;
 mod error;
 mod frame;
+mod gathering;
 mod heartbeat;
 mod query;
 mod replication;

@@ -6,7 +6,7 @@ use postgres_protocol::message::backend;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::STREAM_SILENCE;
+use crate::config::{GATHER_BYTES, STREAM_SILENCE};
 use crate::connection::{Connection, State};
 use crate::error::Error;
 use crate::heartbeat::{Heartbeat, Progress};
@@ -43,7 +43,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
 
     /// The next messages, each as a big-endian u32 length and the payload, up to about `bytes_max`
     /// (a larger message comes alone). Waits up to `wait` for a first one, takes with it what has
-    /// arrived, and returns; empty when nothing came. Keepalives are answered here and handed over too.
+    /// arrived, and returns; empty when nothing came. While messages come densely, it sleeps for a good
+    /// load of them, a few milliseconds at most. Keepalives are answered here and handed over too.
     ///
     /// # Errors
     /// Any ends the stream.
@@ -84,10 +85,12 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         wait: Duration,
     ) -> Result<Vec<u8>, Error> {
         let started = Instant::now();
+        let mut asleep_until = self.gathering.begin(started);
         let mut messages = Vec::with_capacity(bytes_max.min(self.reader.buffered().len()));
         loop {
-            self.take_messages(heartbeat, &mut messages, bytes_max)?;
-            if messages.len() >= bytes_max {
+            let taken = self.take_messages(heartbeat, &mut messages, bytes_max)?;
+            self.gathering.count(taken);
+            if messages.len() >= bytes_max || asleep_until.is_some() && messages.len() >= GATHER_BYTES {
                 break;
             }
             if let Some(head) = self.reader.head()?
@@ -100,6 +103,19 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 break;
             }
             let lost = |source| Error::Lost { doing: DOING, source };
+            if let Some(until) = asleep_until {
+                match timeout_at(until, self.reader.fill()).await {
+                    Ok(read) => {
+                        read.map_err(lost)?;
+                        self.quiet = Duration::ZERO;
+                    }
+                    Err(_) => {
+                        self.gathering.end();
+                        asleep_until = None;
+                    }
+                }
+                continue;
+            }
             if !messages.is_empty() {
                 match self.reader.fill_now().await.map_err(lost)? {
                     Some(_) => continue,
@@ -120,13 +136,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(messages)
     }
 
-    /// Appends the messages that have arrived whole.
+    /// Appends the messages that have arrived whole; how many.
     fn take_messages(
         &mut self,
         heartbeat: &Heartbeat<S>,
         messages: &mut Vec<u8>,
         bytes_max: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<u32, Error> {
+        let mut taken = 0;
         while messages.len() < bytes_max {
             let Some((head, bytes)) = self.reader.whole()? else { break };
             match head.tag {
@@ -148,11 +165,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 tag => return Err(Error::Protocol(format!("tag {tag:#04x} in a stream"))),
             }
             self.reader.skip(head);
+            taken += 1;
         }
-        Ok(())
+        Ok(taken)
     }
 
     async fn take_large(&mut self, messages: &mut Vec<u8>) -> Result<(), Error> {
+        // The end of a message is smaller than any load.
+        self.gathering.end();
         if let Some(head) = self.reader.head()? {
             messages.extend_from_slice(&length(head.body_bytes));
             self.reader.take_body(head, messages, DOING).await?;

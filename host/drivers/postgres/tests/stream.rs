@@ -67,6 +67,21 @@ async fn changes_come_as_the_server_sent_them_and_in_order() {
 }
 
 #[tokio::test]
+async fn a_dense_stream_is_read_in_good_loads() {
+    let mut session = stream(server(), "dense").await;
+    server().query("INSERT INTO dense SELECT i, 'text ' || i FROM generate_series(1, 100000) i");
+    let (mut found, mut reads) = (0, 0);
+    while found < 100_000 {
+        let messages = split(&session.stream_read(1 << 20, WAIT).await.expect("messages"));
+        found += messages.iter().filter(|message| message[0] == b'w' && message[25] == b'I').count();
+        reads += 1;
+    }
+    // A walsender sends each by itself, and a reader that is woken for each takes a few at a time.
+    assert!(reads < 2000, "{reads} reads");
+    session.close().await;
+}
+
+#[tokio::test]
 async fn a_message_larger_than_the_buffer_comes_whole() {
     let mut session = stream(server(), "large").await;
     server().query("INSERT INTO large SELECT i, repeat('x', 3000000) FROM generate_series(1, 3) i");

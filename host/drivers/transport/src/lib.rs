@@ -7,12 +7,14 @@
 
 mod config;
 mod error;
+mod low_water;
 mod stream;
 mod tcp;
 mod tls;
 
 pub use config::CONNECT_DEADLINE;
 pub use error::Error;
+pub use low_water::LowWater;
 pub use stream::Stream;
 pub use tcp::connect;
 pub use tls::{ClientIdentity, TlsMode, TlsSettings, Verification, client_config};

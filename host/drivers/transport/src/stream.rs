@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::low_water::LowWater;
+
 /// A connection to a store.
 #[derive(Debug)]
 pub enum Stream {
@@ -23,6 +25,14 @@ impl Stream {
         match self {
             Self::Plain(_) => None,
             Self::Tls(stream) => stream.get_ref().1.peer_certificates()?.first().map(AsRef::as_ref),
+        }
+    }
+
+    /// The mark below which a reader of this stream is not woken; nothing where there is none to set.
+    pub fn low_water(&self) -> Option<LowWater> {
+        match self {
+            Self::Plain(socket) => LowWater::of(socket),
+            Self::Tls(stream) => LowWater::of(stream.get_ref().0),
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use tarn_batch::split_table_name;
 
 use crate::enumerated::{Enumerated, serde_by_name};
 
@@ -103,35 +104,11 @@ fn plain_or_quoted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     Ok(unquoted(&text).unwrap_or(text))
 }
 
-/// The name without quotes; `None` where it has none, or means another table without them.
+/// The name without quotes; `None` where it is none, or would mean another table without them.
 fn unquoted(text: &str) -> Option<String> {
-    let (schema, rest) = quoted_part(text).or_else(|| {
-        let point = text.find('.')?;
-        Some((text[..point].to_owned(), &text[point..]))
-    })?;
-    let (name, rest) =
-        quoted_part(rest.strip_prefix('.')?).or_else(|| Some((rest.strip_prefix('.')?.to_owned(), "")))?;
-    let is_plain =
-        rest.is_empty() && !schema.contains('.') && !schema.starts_with('"') && !name.starts_with('"');
+    let (schema, name) = split_table_name(text)?;
+    let is_plain = !schema.contains('.') && !schema.starts_with('"') && !name.starts_with('"');
     is_plain.then(|| format!("{schema}.{name}"))
-}
-
-/// A part in double quotes, one inside written twice, and what follows it.
-fn quoted_part(text: &str) -> Option<(String, &str)> {
-    let mut rest = text.strip_prefix('"')?;
-    let mut part = String::new();
-    loop {
-        let quote = rest.find('"')?;
-        part.push_str(&rest[..quote]);
-        rest = &rest[quote + 1..];
-        match rest.strip_prefix('"') {
-            Some(after) => {
-                part.push('"');
-                rest = after;
-            }
-            None => return Some((part, rest)),
-        }
-    }
 }
 
 /// Reads a list of names, or one text with commas between them.

@@ -71,9 +71,9 @@ impl Demo {
     }
 
     async fn steps(&mut self) -> Result<(), DemoError> {
+        let address = self.server.address();
         say(&format!(
-            "Tarn runs at http://{}\nexport TARN_PASSWORD={}",
-            self.server.address(),
+            "Tarn runs at http://{address}\nexport TARN_ADDRESS=http://{address} TARN_PASSWORD={}",
             self.password.expose()
         ));
         self.make_table().await?;
@@ -107,8 +107,16 @@ impl Demo {
                     "password": password, "database": endpoint.database, "disable_tls": true}},
                     "allow_update": true})
             };
-            let answer =
-                self.call("peers/create", &body(endpoint.password.expose()), &body("********")).await?;
+            let command = format!(
+                "tarn peer create {} {name} --host {} --port {} --user {} --database {} --disable-tls --update",
+                key.trim_end_matches("_config"),
+                endpoint.host,
+                endpoint.port,
+                endpoint.user,
+                endpoint.database
+            );
+            let (sent, shown) = (body(endpoint.password.expose()), body("********"));
+            let answer = self.call(&command, "peers/create", &sent, &shown).await?;
             if answer["status"] != "CREATED" {
                 let reason = answer["message"].as_str().unwrap_or_default().to_owned();
                 return Err(DemoError::Api { path: "peers/create".into(), reason });
@@ -116,7 +124,8 @@ impl Demo {
         }
         let body =
             |source: &str| json!({"script": {"id": -1, "lang": "lua", "name": "mask", "source": source}});
-        self.call("scripts", &body(SCRIPT), &body("… examples/scripts/mask.lua …")).await?;
+        let command = "tarn script put examples/scripts/mask.lua";
+        self.call(command, "scripts", &body(SCRIPT), &body("… examples/scripts/mask.lua …")).await?;
         Ok(())
     }
 
@@ -127,13 +136,18 @@ impl Demo {
             "table_mappings": [{"source_table_identifier": dataset::SOURCE_TABLE,
                                 "destination_table_identifier": dataset::DESTINATION_TABLE}],
             "do_initial_snapshot": true, "idle_timeout_seconds": 1, "script": "mask"}});
-        self.call("flows/cdc/create", &body, &body).await?;
+        let command = format!(
+            "tarn mirror create {MIRROR} --source source --destination target --table {}:{} --idle-timeout 1 --script mask",
+            dataset::SOURCE_TABLE,
+            dataset::DESTINATION_TABLE
+        );
+        self.call(&command, "flows/cdc/create", &body, &body).await?;
         Ok(())
     }
 
-    /// Calls the API and shows how.
-    async fn call(&self, path: &str, body: &Value, shown: &Value) -> Result<Value, DemoError> {
-        say(&self.api.curl(path, Some(shown)));
+    /// Calls the API and shows how: the command that does the same, and the bare call.
+    async fn call(&self, command: &str, path: &str, body: &Value, shown: &Value) -> Result<Value, DemoError> {
+        say(&format!("{command}\n# or\n{}", self.api.curl(path, Some(shown))));
         self.api.post(path, body).await
     }
 

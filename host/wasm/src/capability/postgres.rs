@@ -102,14 +102,14 @@ impl HostSession for State {
     }
 
     async fn drop(&mut self, session: Resource<Session>) -> wasmtime::Result<()> {
-        self.sessions.delete(session)?;
+        self.handles.delete(session)?;
         Ok(())
     }
 }
 
 impl State {
     fn connection(&mut self, session: &Resource<Session>) -> wasmtime::Result<&mut Connection> {
-        Ok(&mut self.sessions.get_mut(session)?.0)
+        Ok(&mut self.handles.get_mut(session)?.0)
     }
 
     /// A handle for what was opened. One session too many is an error like the server's own.
@@ -121,7 +121,7 @@ impl State {
             Ok(connection) => connection,
             Err(error) => return Ok(Err(told(&error))),
         };
-        Ok(self.sessions.push(Session(connection)).map_err(|_| Error {
+        Ok(self.handles.push(Session(connection)).map_err(|_| Error {
             sqlstate: "53300".to_owned(),
             message: "this instance has too many open sessions".to_owned(),
             detail: String::new(),

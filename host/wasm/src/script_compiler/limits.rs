@@ -3,6 +3,9 @@
 /// Length of a script's source: a hundred times the longest in use. The runtime has the same.
 pub(super) const SOURCE_BYTES_MAX: usize = 1 << 20;
 
+/// Stored scripts that one may require, and those again: each is found by loading once more.
+pub(super) const MODULES_MAX: usize = 16;
+
 /// WebAssembly instructions that loading a script may take: about two seconds of one core, a thousand
 /// times what a script's top level needs. Counted, so that the same script is refused everywhere or
 /// nowhere.

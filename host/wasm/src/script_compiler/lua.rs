@@ -4,16 +4,18 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use serde::Deserialize;
-use wasmtime::{Engine, Instance, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Trap, Val};
+use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, Trap, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
-use super::limits::{COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, SOURCE_BYTES_MAX};
+use super::limits::{COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, MODULES_MAX, SOURCE_BYTES_MAX};
 use super::{CompiledScript, ScriptError, engine, place};
 use crate::binary;
 use crate::error::chain;
 
 /// The runtime's export that makes room for a source.
 const BUFFER: &str = "tarn_script_buffer";
+/// The runtime's export that keeps a stored script for others to require.
+const MODULE: &str = "tarn_script_module";
 /// The runtime's export that loads it, which is not part of the component.
 const LOAD: &str = "tarn_script_load";
 
@@ -32,7 +34,12 @@ struct Report {
     line: u32,
     message: String,
     entry_points: Vec<String>,
+    /// The stored script that it required and that was not there; empty where there is none.
+    missing_module: String,
 }
+
+/// Finds a stored script's source by the name that another one requires it by.
+pub type FindModule<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 impl LuaCompiler {
     /// Makes the runtime, a core module, ready to load scripts.
@@ -47,16 +54,25 @@ impl LuaCompiler {
         Ok(Self { runtime: runtime.to_vec(), engine, module })
     }
 
-    /// Compiles a script. `name` is what people call it.
+    /// Compiles a script that requires no other one. `name` is what people call it.
     pub fn compile(&self, name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
+        self.compile_with(name, source, &|_| None)
+    }
+
+    /// Compiles a script that may require stored ones: they become part of the component.
+    pub fn compile_with(
+        &self,
+        name: &str,
+        source: &str,
+        find: &FindModule<'_>,
+    ) -> Result<CompiledScript, ScriptError> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(ScriptError::whole(format!(
                 "the script has {} bytes; at most {SOURCE_BYTES_MAX} are taken",
                 source.len()
             )));
         }
-        let mut loaded = Loaded::new(&self.engine, &self.module).map_err(unusable)?;
-        let report = loaded.load(source.as_bytes())?;
+        let (mut loaded, report) = self.load(source, find)?;
         if !report.message.is_empty() {
             let column = place::column(source, report.line, &report.message);
             return Err(ScriptError { line: report.line, column, message: report.message });
@@ -72,6 +88,28 @@ impl LuaCompiler {
             ScriptError::whole(format!("the Lua runtime cannot be used: {}", chain(&error)))
         })?;
         Ok(CompiledScript::new(component.into_owned(), report.entry_points))
+    }
+
+    /// Loads a script, again with each stored one that it turns out to require. Only those are given: what
+    /// else is stored must not change the component.
+    fn load(&self, source: &str, find: &FindModule<'_>) -> Result<(Loaded, Report), ScriptError> {
+        let mut modules: Vec<(String, String)> = Vec::new();
+        loop {
+            let mut loaded = Loaded::new(&self.engine, &self.module).map_err(unusable)?;
+            for (name, source) in &modules {
+                loaded.add_module(name, source).map_err(unusable)?;
+            }
+            let report = loaded.load(source.as_bytes())?;
+            let missing = Some(&report.missing_module).filter(|name| !name.is_empty());
+            match missing.and_then(|name| find(name)) {
+                Some(found) if modules.len() < MODULES_MAX => modules.push((report.missing_module, found)),
+                Some(_) => {
+                    let message = format!("the script requires more than {MODULES_MAX} stored scripts");
+                    return Err(ScriptError::whole(message));
+                }
+                None => return Ok((loaded, report)),
+            }
+        }
     }
 
     /// The runtime as a core module whose memory is what it is now.
@@ -122,6 +160,21 @@ impl Loaded {
         Ok(Self { store, instance })
     }
 
+    fn add_module(&mut self, name: &str, source: &str) -> wasmtime::Result<()> {
+        self.put(format!("{name}{source}").as_bytes())?;
+        let module = self.instance.get_typed_func::<u32, ()>(&mut self.store, MODULE)?;
+        module.call(&mut self.store, u32::try_from(name.len())?)
+    }
+
+    /// Puts bytes where the runtime takes its next input from.
+    fn put(&mut self, bytes: &[u8]) -> wasmtime::Result<()> {
+        let store = &mut self.store;
+        let buffer = self.instance.get_typed_func::<u32, u32>(&mut *store, BUFFER)?;
+        let at = buffer.call(&mut *store, u32::try_from(bytes.len())?)?;
+        let memory = memory(&self.instance, store)?;
+        Ok(memory.write(store, at as usize, bytes)?)
+    }
+
     fn load(&mut self, source: &[u8]) -> Result<Report, ScriptError> {
         self.try_load(source).map_err(|error| match error.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => {
@@ -133,22 +186,20 @@ impl Loaded {
     }
 
     fn try_load(&mut self, source: &[u8]) -> wasmtime::Result<Report> {
+        self.put(source)?;
         let store = &mut self.store;
-        let buffer = self.instance.get_typed_func::<u32, u32>(&mut *store, BUFFER)?;
         let load = self.instance.get_typed_func::<(), u64>(&mut *store, LOAD)?;
-        let memory = self
-            .instance
-            .get_memory(&mut *store, "memory")
-            .ok_or_else(|| wasmtime::Error::msg("it exports no memory"))?;
-        let length = u32::try_from(source.len())?;
-        let at = buffer.call(&mut *store, length)?;
-        memory.write(&mut *store, at as usize, source)?;
+        let memory = memory(&self.instance, store)?;
         let report = load.call(&mut *store, ())?;
         let (at, length) = ((report >> 32) as usize, (report & u64::from(u32::MAX)) as usize);
         let report = memory.data(&*store).get(at..).and_then(|rest| rest.get(..length));
         let report = report.ok_or_else(|| wasmtime::Error::msg("its report is outside its memory"))?;
         Ok(serde_json::from_slice(report)?)
     }
+}
+
+fn memory(instance: &Instance, store: &mut Store<StoreLimits>) -> wasmtime::Result<Memory> {
+    instance.get_memory(store, "memory").ok_or_else(|| wasmtime::Error::msg("it exports no memory"))
 }
 
 impl InstanceState for Loaded {

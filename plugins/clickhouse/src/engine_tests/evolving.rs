@@ -44,6 +44,31 @@ fn a_new_column_is_null_in_old_rows_and_filled_in_new_ones() {
 }
 
 #[test]
+fn columns_that_a_script_added_come_with_the_first_row_of_them() {
+    let mut scene = prepared();
+    let mut extended = base();
+    extended.version = 77;
+    extended.columns.push(column("loud", Type::Text, true, -5));
+    extended.columns.push(column("sum", Type::Numeric { precision: 12, scale: 2 }, true, -6));
+    let row = [int(2), int4(20), text("b"), text("B"), V::Null];
+    scene.write(&Rows::new(&extended, 9).insert(&row).batch());
+    let update = [int(2), int4(21), text("c"), V::Unchanged, V::Null];
+    scene.write(&Rows::new(&extended, 10).update(&update).batch());
+    // Rows of before, and of a script that has the column no more, are written as ever.
+    scene.write(&Rows::new(&base(), 11).insert(&[int(3), int4(30), text("d")]).batch());
+    assert_eq!(
+        scene.rows("SELECT id, n, s, loud, sum FROM t FINAL ORDER BY id"),
+        ["1|10|a|NULL|NULL", "2|21|c|B|NULL", "3|30|d|NULL|NULL"]
+    );
+    // What the source adds later does not disturb them.
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("c", Type::Int8, true, 4));
+    scene.prepare(&new);
+    assert_eq!(scene.rows("SELECT loud, c FROM t FINAL WHERE id = 2"), ["B|NULL"]);
+}
+
+#[test]
 fn rows_of_both_versions_in_one_write_go_to_their_columns() {
     let mut scene = prepared();
     let mut new = base();
@@ -147,12 +172,12 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     let mut new = base();
     new.version = 2;
     new.columns[2].data_type = Type::Uuid;
-    let failure = scene.connector.evolve(&[new]);
+    let failure = scene.connector.evolve(&[new.into()]);
     // Text holds every uuid's text.
     assert_eq!(failure, Ok(()));
     let mut new = base();
     new.columns[1].data_type = Type::Uuid;
-    let failure = scene.connector.evolve(&[new]).expect_err("numbers are no uuids");
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("numbers are no uuids");
     assert_eq!(
         (failure.class, failure.code.as_str()),
         (FailureClass::Permanent, "column_change_unsupported")
@@ -160,7 +185,7 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     assert!(failure.hint.contains("resync"));
     let mut new = base();
     new.columns[0].name = "key".to_owned();
-    let failure = scene.connector.evolve(&[new]).expect_err("a key cannot be renamed");
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("a key cannot be renamed");
     assert!(failure.message.contains("sorting key"), "{}", failure.message);
 }
 
@@ -192,7 +217,7 @@ fn excluded_columns_stay_out_of_every_version() {
 fn a_table_of_someone_elses_is_not_touched() {
     let mut scene = Scene::new();
     scene.query("CREATE TABLE t (id Int64) ENGINE = MergeTree ORDER BY id");
-    let failure = scene.connector.evolve(&[base()]).expect_err("it is no target");
+    let failure = scene.connector.evolve(&[base().into()]).expect_err("it is no target");
     assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "target_incompatible"));
     assert_eq!(types(&scene), ["id Int64"]);
 }
@@ -206,4 +231,47 @@ fn dropping_removes_targets_and_nothing_else() {
         scene.connector.drop_tables(&tables).expect("dropped");
     }
     assert_eq!(scene.rows("SELECT name FROM system.tables WHERE database = currentDatabase()"), ["u"]);
+}
+
+#[test]
+fn rows_of_a_writer_that_does_not_know_of_a_changed_type_are_never_read_as_others() {
+    // A worker of the load beside the stream that changes the column. So many rows of the old size are as long
+    // as rows of the new one.
+    let base = table("t", &[("id", Type::Int8, false), ("n", Type::Int4, false)]);
+    let mut scene = Scene::new();
+    scene.prepare(&base);
+    scene.write(&Rows::new(&base, 1).insert(&[int(0), int4(0)]).batch());
+    let mut wide = base.clone();
+    wide.version = 2;
+    wide.columns[1].data_type = Type::Int8;
+    scene.beside(|stream| stream.prepare(&wide));
+    let mut rows = Rows::new(&base, 10);
+    for id in 1..=41 {
+        rows.insert(&[int(id), int4(7)]);
+    }
+    let batch = rows.batch();
+    let failure = scene.try_write(&batch).expect_err("the column has another type by now");
+    assert_eq!(
+        (failure.class, failure.code.as_str()),
+        (FailureClass::Retry, "target_changed_meanwhile"),
+        "{failure}"
+    );
+    scene.restart();
+    scene.write(&batch);
+    assert_eq!(scene.rows("SELECT count(), sum(id), sum(n) FROM t FINAL"), ["42|861|287"]);
+}
+
+#[test]
+fn values_are_never_read_back_as_those_of_another_type() {
+    let base = table("t", &[("id", Type::Int8, false), ("n", Type::Int4, false), ("s", Type::Int4, false)]);
+    let mut scene = Scene::new();
+    scene.prepare(&base);
+    scene.write(&Rows::new(&base, 1).insert(&[int(1), int4(10), int4(20)]).batch());
+    scene.query("ALTER TABLE t MODIFY COLUMN n Int64 SETTINGS mutations_sync = 1");
+    let batch = Rows::new(&base, 10).update(&[int(1), V::Unchanged, V::Unchanged]).batch();
+    let failure = scene.try_write(&batch).expect_err("the column has another type by now");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "target_changed_meanwhile"));
+    scene.restart();
+    scene.write(&batch);
+    assert_eq!(scene.rows("SELECT n, s FROM t FINAL"), ["10|20"]);
 }

@@ -7,7 +7,7 @@ use tarn_batch::{Column, Table, Type};
 use tarn_harness::{ClickHouse, HttpAnswer, Row};
 use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
 
-use crate::client::{Client, Error};
+use crate::client::{Client, Error, Insert};
 use crate::connector::Connector;
 
 /// A client of the harness' engine, which can be told to fail.
@@ -17,13 +17,15 @@ pub(super) struct Dev {
 }
 
 /// What goes wrong on purpose, and what was counted.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Trouble {
     /// Inserts that succeed and whose answer is lost.
     pub(super) lost_answers: Cell<u32>,
     /// Answers larger than this are refused; 0 for no limit.
     pub(super) answer_bytes_max: Cell<usize>,
     pub(super) inserts: Cell<u32>,
+    /// Inserts that were ended while others went on.
+    pub(super) ends: Cell<u32>,
     pub(super) queries: Cell<u32>,
 }
 
@@ -38,6 +40,8 @@ impl Dev {
 }
 
 impl Client for Dev {
+    type Insert = Sent;
+
     fn query(&mut self, sql: &str) -> Result<Vec<u8>, Error> {
         self.trouble.queries.set(self.trouble.queries.get() + 1);
         let answer = Self::take(self.server.post(&[], sql.as_bytes()))?;
@@ -48,10 +52,38 @@ impl Client for Dev {
         Ok(answer)
     }
 
-    fn insert(&mut self, sql: &str, settings: &[(String, String)], data: &[u8]) -> Result<(), Error> {
+    fn insert(&mut self, sql: &str, settings: &[(String, String)]) -> Result<Sent, Error> {
         self.trouble.inserts.set(self.trouble.inserts.get() + 1);
-        let body = [sql.as_bytes(), b"\n", data].concat();
-        Self::take(self.server.post(settings, &body))?;
+        Ok(Sent {
+            server: Rc::clone(&self.server),
+            trouble: Rc::clone(&self.trouble),
+            settings: settings.to_vec(),
+            body: format!("{sql}\n").into_bytes(),
+        })
+    }
+}
+
+/// Rows that reach the engine all at once.
+#[derive(Debug)]
+pub(super) struct Sent {
+    server: Rc<ClickHouse>,
+    trouble: Rc<Trouble>,
+    settings: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Insert for Sent {
+    fn append(&mut self, rows: &[u8]) -> Result<(), Error> {
+        self.body.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.trouble.ends.set(self.trouble.ends.get() + 1);
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        Dev::take(self.server.post(&self.settings, &self.body))?;
         match self.trouble.lost_answers.get() {
             0 => Ok(()),
             left => {
@@ -101,9 +133,17 @@ impl Scene {
         self.connector = Connector::new(self.config.clone(), client);
     }
 
+    /// Does something by another connector of the same mirror.
+    pub(super) fn beside(&mut self, act: impl FnOnce(&mut Self)) {
+        let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
+        let connector = std::mem::replace(&mut self.connector, Connector::new(self.config.clone(), client));
+        act(self);
+        self.connector = connector;
+    }
+
     #[track_caller]
     pub(super) fn prepare(&mut self, table: &Table) {
-        self.connector.evolve(std::slice::from_ref(table)).expect("the table is made");
+        self.connector.evolve(&[table.clone().into()]).expect("the table is made");
     }
 
     #[track_caller]
@@ -111,8 +151,10 @@ impl Scene {
         self.try_write(batch).expect("the rows are written");
     }
 
+    /// Writes and flushes, as the host does after the last write.
     pub(super) fn try_write(&mut self, batch: &[u8]) -> Result<(), Failure> {
-        self.connector.write(&[batch.to_vec()]).map(drop)
+        self.connector.write(&[batch.to_vec()])?;
+        self.connector.flush()
     }
 
     #[track_caller]

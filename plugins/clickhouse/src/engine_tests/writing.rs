@@ -114,21 +114,6 @@ fn rows_of_several_tables_go_to_each_in_one_insert() {
 }
 
 #[test]
-fn rows_beyond_one_block_are_split_and_all_arrive() {
-    let table = items();
-    let mut scene = Scene::new();
-    scene.prepare(&table);
-    let long = "x".repeat(1000);
-    let mut rows = Rows::new(&table, 100);
-    for id in 0..40_000 {
-        rows.insert(&[int(id), text(&long)]);
-    }
-    scene.write(&rows.batch());
-    assert_eq!(scene.trouble.inserts.get(), 3);
-    assert_eq!(scene.rows("SELECT count(), sum(length(name)) FROM t"), ["40000|40000000"]);
-}
-
-#[test]
 fn an_insert_of_unknown_outcome_is_retried_without_doubling() {
     let table = items();
     let mut scene = Scene::new();
@@ -187,4 +172,15 @@ fn names_of_any_kind_are_written_to() {
     let name = scene.rows("SELECT name FROM system.tables WHERE database = currentDatabase()");
     assert_eq!(name, ["my-table.1`; x\\"]);
     assert_eq!(scene.rows("SELECT `na\\`me\\\\ 'x'; --`, `名前` FROM `my-table.1\\`; x\\\\`"), ["a|b"]);
+}
+
+#[test]
+fn a_table_of_a_schema_with_a_point_in_its_name_is_the_one_that_is_mapped() {
+    // B187.
+    let mut table = items();
+    table.schema = "a.b".to_owned();
+    let mut scene = Scene::with(|config| config.tables[0].source = r#""a.b"."t""#.to_owned());
+    scene.prepare(&table);
+    scene.write(&Rows::new(&table, 1).insert(&[int(1), text("a")]).batch());
+    assert_eq!(scene.rows(SEEN), ["1|a"]);
 }

@@ -138,7 +138,7 @@ mod tests {
             version: 1,
             columns: columns.collect(),
         };
-        Mapped { table, decoders: types.iter().map(Decoder::scalar).collect() }
+        Mapped { table, decoders: types.iter().map(Decoder::scalar).collect(), sent: None }
     }
 
     fn read(lines: &str, types: &[Type]) -> Result<Vec<Vec<Option<Vec<u8>>>>, Failure> {

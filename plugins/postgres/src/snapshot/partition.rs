@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 use tarn_sdk::Failure;
 
 /// The form that this version writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The form that knows of no columns, which is still read.
+const VERSION_WITHOUT_COLUMNS: u32 = 1;
 
 /// A range of a table's blocks, or of a partition's of a partitioned table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,11 +26,19 @@ pub(crate) struct Partition {
     pub(crate) to: Option<u32>,
     /// Only rows that came or changed since this transaction; nothing for all.
     pub(crate) since: Option<u64>,
+    /// The numbers of the columns that the table had when it was cut; nothing for those that it has.
+    #[serde(default)]
+    pub(crate) columns: Option<Vec<i32>>,
 }
 
 impl Partition {
     pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
-        Self { v: VERSION, table: table.to_owned(), leaf, file, from, to, since: None }
+        Self { v: VERSION, table: table.to_owned(), leaf, file, from, to, since: None, columns: None }
+    }
+
+    /// The same with these columns only.
+    pub(crate) fn of_columns(self, columns: &[i32]) -> Self {
+        Self { columns: Some(columns.to_vec()), ..self }
     }
 
     /// The partition that brings this one, read completely at a horizon, up to a later point.
@@ -60,7 +71,10 @@ impl Partition {
             .with_hint("resync the mirror, or run the version that made it")
         };
         let partition: Self = serde_json::from_str(text).map_err(|_| unreadable())?;
-        if partition.v == VERSION { Ok(partition) } else { Err(unreadable()) }
+        match partition.v {
+            VERSION | VERSION_WITHOUT_COLUMNS => Ok(partition),
+            _ => Err(unreadable()),
+        }
     }
 }
 
@@ -70,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_partition_reads_as_it_was_written() {
-        let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20));
+        let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20)).of_columns(&[1, 7]);
         let caught_up = partition.clone().catch_up("5000000000").expect("a horizon");
         assert_eq!(caught_up.since, Some(5_000_000_000));
         for partition in [partition, caught_up] {
@@ -83,13 +97,21 @@ mod tests {
         let text = r#"{"v":1,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":null,"since":null}"#;
         let partition = Partition::from_text(text).expect("a partition");
         assert!(partition.is_whole());
+        assert_eq!((partition.leaf, partition.file, partition.columns), (16384, 16390, None));
+    }
+
+    #[test]
+    fn version_2_is_still_read() {
+        let text = r#"{"v":2,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":9,"since":7,"columns":[1,3]}"#;
+        let partition = Partition::from_text(text).expect("a partition");
+        assert_eq!(partition.columns.as_deref(), Some(&[1, 3][..]));
         assert_eq!(partition.to_text(), text);
     }
 
     #[test]
     fn other_text_is_no_partition() {
         for text in
-            ["", "{}", r#"{"v":2,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
+            ["", "{}", r#"{"v":3,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
         {
             assert_eq!(Partition::from_text(text).expect_err("no partition").code, "partition_unreadable");
         }

@@ -1,12 +1,12 @@
 //! Reading a partition at a held point.
 
-use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::sql::postgres::{ident, literal, qualified};
 use tarn_sdk::{Failure, Limits};
 
-use super::copy_text::write_row;
 use super::held::{BEGIN, adopt};
 use super::partition::Partition;
+use super::{copy_binary, copy_text};
 use crate::config::READ_BYTES_MAX;
 use crate::mapped::Mapped;
 use crate::peer::{Session, flag, number, single, text};
@@ -31,6 +31,15 @@ struct Open {
     inbox: Vec<u8>,
     taken: usize,
     unescaped: Vec<u8>,
+    head: Head,
+}
+
+/// Whether what stands before the rows of a binary copy was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    /// A text has none.
+    Taken,
+    Ahead,
 }
 
 impl<S: Session> Reader<S> {
@@ -58,7 +67,8 @@ impl<S: Session> Reader<S> {
             Failure::from(error).in_context("reading the snapshot").with_table(mapped.table.qualified_name())
         })?;
         let header = RowHeader { op: Op::Insert, version, commit_time_us: i64::MIN, transaction: 0 };
-        self.open = Some(Open { mapped, header, inbox: Vec::new(), taken: 0, unescaped: Vec::new() });
+        let head = if mapped.sent.is_some() { Head::Ahead } else { Head::Taken };
+        self.open = Some(Open { mapped, header, inbox: Vec::new(), taken: 0, unescaped: Vec::new(), head });
         Ok(())
     }
 
@@ -66,16 +76,22 @@ impl<S: Session> Reader<S> {
     pub(crate) fn read(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
         let Some(open) = &mut self.open else { return Ok(Vec::new()) };
         let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
-        if open.taken == open.inbox.len() {
-            open.inbox = self.session.copy_read(bytes_max)?;
-            open.taken = 0;
+        loop {
+            if open.taken == open.inbox.len() {
+                open.inbox = self.session.copy_read(bytes_max)?;
+                open.taken = 0;
+            }
+            if open.inbox.is_empty() {
+                self.open = None;
+                self.session.query("COMMIT")?;
+                return Ok(Vec::new());
+            }
+            // A binary copy may end in a message without rows.
+            let writer = open.batch(limits)?;
+            if !writer.is_empty() {
+                return Ok(writer.finish());
+            }
         }
-        if open.inbox.is_empty() {
-            self.open = None;
-            self.session.query("COMMIT")?;
-            return Ok(Vec::new());
-        }
-        open.batch(limits)
     }
 
     /// Where the rows are now. A table that was written anew since the point that is held cannot be read
@@ -125,15 +141,17 @@ impl<S: Session> Reader<S> {
 }
 
 impl Open {
-    fn batch(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
+    fn batch(&mut self, limits: Limits) -> Result<BatchWriter, Failure> {
         let waiting = self.inbox.len() - self.taken;
         let capacity = (waiting * 2).min(limits.bytes_max as usize) + 1024;
         let mut writer = BatchWriter::with_capacity(capacity);
         let table = writer.add_table(&self.mapped.table);
+        if self.head == Head::Ahead {
+            self.taken += copy_binary::head(&self.inbox, &self.mapped)?;
+            self.head = Head::Taken;
+        }
         while self.taken < self.inbox.len() {
-            let lines = &self.inbox[self.taken..];
-            let unescaped = &mut self.unescaped;
-            match write_row(lines, &self.mapped, table, &self.header, &mut writer, unescaped) {
+            match self.row(table, &mut writer) {
                 Ok(bytes) => self.taken += bytes,
                 // The rows before it go out first.
                 Err(_) if writer.rows() > 0 => break,
@@ -143,7 +161,22 @@ impl Open {
                 break;
             }
         }
-        Ok(writer.finish())
+        Ok(writer)
+    }
+
+    /// Writes the next row; how many bytes of the inbox it took.
+    #[inline]
+    fn row(&mut self, table: TableIndex, writer: &mut BatchWriter) -> Result<usize, Failure> {
+        let bytes = self.inbox.get(self.taken..).unwrap_or_default();
+        match &self.mapped.sent {
+            None => {
+                let unescaped = &mut self.unescaped;
+                copy_text::write_row(bytes, &self.mapped, table, &self.header, writer, unescaped)
+            }
+            Some(decoders) => {
+                copy_binary::write_row(bytes, &self.mapped, decoders, table, &self.header, writer)
+            }
+        }
     }
 }
 
@@ -188,7 +221,8 @@ fn copy_sql(
     }
     let condition =
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
-    format!("COPY (SELECT {} FROM ONLY {} AS t{condition}) TO STDOUT", columns.join(", "), leaf.name)
+    let form = if mapped.sent.is_some() { " WITH (FORMAT binary)" } else { "" };
+    format!("COPY (SELECT {} FROM ONLY {} AS t{condition}) TO STDOUT{form}", columns.join(", "), leaf.name)
 }
 
 #[cfg(test)]
@@ -213,7 +247,7 @@ mod tests {
             version: 1,
             columns: vec![column],
         };
-        Mapped { table, decoders: Vec::new() }
+        Mapped { table, decoders: Vec::new(), sent: None }
     }
 
     #[test]

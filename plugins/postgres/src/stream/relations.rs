@@ -2,27 +2,31 @@
 
 use std::collections::HashMap;
 
-use tarn_batch::{Column, Table, TableIndex};
-use tarn_sdk::{Failure, log};
+use tarn_batch::{Table, TableIndex};
+use tarn_sdk::{Description, Failure, Fill, log};
 
 use super::Outgoing;
+use super::described::Described;
+use super::joined::joined;
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogColumn, CatalogTable};
+use crate::catalog::{self, CatalogTable};
+use crate::fill;
 use crate::mapped::Mapped;
-use crate::mark::{Mark, Marks};
+use crate::mark::Marks;
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
-use crate::publication::narrowed;
+use crate::server::Server;
 use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
-use crate::surroundings::renamed;
+use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 use crate::value::Decoder;
 
 /// What is known of the relations.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Relations {
+    server: Server,
     entries: Vec<Entry>,
     places: HashMap<u32, usize>,
     /// Rows of one table come in runs: the relation that was asked for last, and its place.
@@ -51,6 +55,8 @@ pub(crate) struct Replicated {
     /// What becomes of each column of its tuples.
     pub(super) cells: Vec<Cell>,
     loading: bool,
+    /// What rows hold in columns that were added after them.
+    fills: Vec<Fill>,
     /// Its place in the batch of a generation.
     index: Option<(u64, TableIndex)>,
 }
@@ -72,6 +78,10 @@ pub(super) enum Learned {
 }
 
 impl Replicated {
+    pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, loading: bool) -> Self {
+        Self { oid, mapped, cells, loading, fills: Vec::new(), index: None }
+    }
+
     pub(super) fn table(&self) -> &Table {
         &self.mapped.table
     }
@@ -80,12 +90,17 @@ impl Replicated {
         self.loading
     }
 
-    fn name(&self) -> TableName {
+    /// The table as the host is told of it.
+    pub(super) fn description(&self) -> Description {
+        Description { table: self.mapped.table.clone(), fills: self.fills.clone() }
+    }
+
+    pub(super) fn name(&self) -> TableName {
         TableName::new(self.mapped.table.schema.clone(), self.mapped.table.name.clone())
     }
 
     /// The numbers of its columns, where each is known.
-    fn attributes(&self) -> Option<Attributes> {
+    pub(super) fn attributes(&self) -> Option<Attributes> {
         let columns = &self.mapped.table.columns;
         let known = columns.iter().all(|column| column.attribute != 0);
         known.then(|| columns.iter().map(|column| column.attribute).collect())
@@ -119,8 +134,17 @@ impl Replicated {
 
 impl Relations {
     /// The mapped tables as they were where the stream begins.
-    pub(crate) fn new(marks: Marks) -> Self {
-        Self { marks, ..Self::default() }
+    pub(crate) fn new(server: Server, marks: Marks) -> Self {
+        Self {
+            server,
+            entries: Vec::new(),
+            places: HashMap::new(),
+            last: None,
+            generation: 0,
+            delivered: HashMap::new(),
+            names: HashMap::new(),
+            marks,
+        }
     }
 
     pub(super) fn marks(&self) -> &Marks {
@@ -190,9 +214,18 @@ impl Relations {
             Entry::Ignored => None,
         });
         let described = Described { catalog: described.as_ref(), before: before.map(|mapped| &mapped.table) };
-        let replicated = described.replicated(&relation, &columns, mapping, types)?;
-        if let Some(mark) = self.marks.get(&mapping.name) {
-            described.require_columns(&replicated, mark, settings.publication.name())?;
+        let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
+        if let Some(catalog) = described.catalog {
+            let joined = match self.marks.get(&mapping.name) {
+                Some(mark) => {
+                    described.require_columns(&replicated, mark, settings.publication.name())?;
+                    joined(&replicated, mark, &self.server, side, settings)?
+                }
+                None => Attributes::default(),
+            };
+            let mapped = &replicated.mapped;
+            replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
+            surroundings::note_file(&mut self.marks, &mapping.name, catalog);
         }
         if before == Some(&replicated.mapped) {
             return Ok(Learned::Known);
@@ -253,93 +286,6 @@ impl Relations {
             }
         }
         Ok(None)
-    }
-}
-
-/// What is known of a relation beside its message.
-struct Described<'a> {
-    catalog: Option<&'a CatalogTable>,
-    before: Option<&'a Table>,
-}
-
-impl Described<'_> {
-    fn replicated(
-        &self,
-        relation: &Relation<'_>,
-        columns: &[RelationColumn<'_>],
-        mapping: &MappedTable,
-        types: &Types,
-    ) -> Result<Replicated, Failure> {
-        let mut batch_columns = Vec::with_capacity(columns.len());
-        let mut decoders = Vec::with_capacity(columns.len());
-        let mut cells = Vec::with_capacity(columns.len());
-        for column in columns {
-            // B098: excluded by name, in every version.
-            if mapping.exclude.iter().any(|excluded| excluded == column.name) {
-                cells.push(Cell::Excluded);
-                continue;
-            }
-            let column_type = types.get((column.type_oid, column.type_modifier));
-            let (attribute, nullable, key) = self.place(column, relation, batch_columns.len());
-            batch_columns.push(Column {
-                name: column.name.to_owned(),
-                data_type: column_type.data_type.clone(),
-                type_name: column_type.name.clone(),
-                nullable,
-                key,
-                attribute,
-            });
-            decoders.push(column_type.decoder.clone());
-            cells.push(Cell::Decoded { decoder: column_type.decoder.clone(), in_key: key != 0 });
-        }
-        if batch_columns.iter().all(|column| column.key == 0) {
-            let message = "the table has no primary key or replica identity index any more";
-            return Err(Failure::permanent("key_missing", message)
-                .with_hint(format!(
-                    "ALTER TABLE {} ADD PRIMARY KEY, then resume the mirror",
-                    mapping.name.sql()
-                ))
-                .with_table(mapping.name.to_string()));
-        }
-        let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
-        let mapped = Mapped::new(id, mapping, batch_columns, decoders);
-        Ok(Replicated { oid: relation.oid, mapped, cells, loading: mapping.loading, index: None })
-    }
-
-    /// A column that the stream had and the table still has may only be missing where the publication leaves
-    /// it out. Nothing is said where the message is from a time whose names the catalog does not have any more.
-    fn require_columns(
-        &self,
-        replicated: &Replicated,
-        mark: &Mark,
-        publication: &str,
-    ) -> Result<(), Failure> {
-        let (Some(catalog), Some(described)) = (self.catalog, replicated.attributes()) else { return Ok(()) };
-        let left_out = catalog.columns.iter().filter(|column| {
-            mark.delivered.contains(column.attribute) && !described.contains(column.attribute)
-        });
-        let left_out: Vec<&str> = left_out.map(|column| column.name.as_str()).collect();
-        if left_out.is_empty() {
-            return Ok(());
-        }
-        Err(narrowed(publication, &replicated.name(), &left_out))
-    }
-
-    /// A column's attribute number, whether it may be NULL, and its place in the key. The message has
-    /// none of these. The catalog has them as of now, which may be later than the message: a column it
-    /// does not have any more keeps what was known of it.
-    fn place(&self, column: &RelationColumn<'_>, relation: &Relation<'_>, index: usize) -> (i32, bool, u16) {
-        let same = |found: &&CatalogColumn| found.name == column.name;
-        if let Some(found) = self.catalog.and_then(|catalog| catalog.columns.iter().find(same)) {
-            return (found.attribute, !found.not_null, found.key);
-        }
-        let same = |found: &&Column| found.name == column.name;
-        if let Some(found) = self.before.and_then(|before| before.columns.iter().find(same)) {
-            return (found.attribute, found.nullable, found.key);
-        }
-        let in_key = column.in_key && relation.identity != b'f';
-        let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
-        (0, !in_key, if in_key { place } else { 0 })
     }
 }
 

@@ -70,7 +70,7 @@ fn excluded(mapping: &MappedTable, table: &CatalogTable) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::CatalogColumn;
+    use crate::catalog::{CatalogColumn, Earlier};
     use crate::table_name::TableName;
 
     fn mapping(exclude: &[&str]) -> MappedTable {
@@ -91,6 +91,7 @@ mod tests {
             not_null: key != 0,
             generated: false,
             defined_by: 0,
+            earlier: Earlier::Null,
             key,
         };
         let columns = vec![column(1, "id", key), column(2, "Name", 0)];

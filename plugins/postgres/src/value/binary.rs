@@ -12,44 +12,41 @@ pub(super) fn bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
     if !rest.is_empty() {
         return Err(BYTES);
     }
-    out.reserve(pairs.len());
-    for pair in pairs {
-        out.push(byte(pair).ok_or(BYTES)?);
-    }
-    Ok(())
+    let mut digits = 0;
+    out.extend(pairs.iter().map(|pair| byte(pair, &mut digits)));
+    if digits < 16 { Ok(()) } else { Err(BYTES) }
 }
 
 /// Groups of 8, 4, 4, 4 and 12 digits.
 pub(super) fn uuid(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
-    const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-    if text.len() != 36 || HYPHENS.iter().any(|at| text[*at] != b'-') {
+    // Where the digits of each byte are: hyphens stand at 8, 13, 18 and 23.
+    const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    let text: &[u8; 36] = text.try_into().map_err(|_| UUID)?;
+    if [8, 13, 18, 23].iter().any(|at| text[*at] != b'-') {
         return Err(UUID);
     }
-    let mut at = 0;
-    while at < text.len() {
-        if text[at] == b'-' {
-            at += 1;
-            continue;
-        }
-        // A hyphen is at an even distance from the ones around it, so that pairs never cross one.
-        let pair = text[at..].first_chunk::<2>().ok_or(UUID)?;
-        out.push(byte(pair).ok_or(UUID)?);
-        at += 2;
-    }
-    Ok(())
+    let mut digits = 0;
+    out.extend_from_slice(&PAIRS.map(|at| byte(&[text[at], text[at + 1]], &mut digits)));
+    if digits < 16 { Ok(()) } else { Err(UUID) }
 }
 
+/// The byte of two digits. What is no digit makes `digits` 16 or more, which is looked at once for all.
 #[inline]
-fn byte(pair: &[u8; 2]) -> Option<u8> {
-    Some(digit(pair[0])? << 4 | digit(pair[1])?)
+fn byte(pair: &[u8; 2], digits: &mut u8) -> u8 {
+    let [upper, lower] = pair.map(|digit| DIGITS[usize::from(digit)]);
+    *digits |= upper | lower;
+    upper << 4 | lower
 }
 
-#[inline]
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
+/// What each byte stands for as a digit; `NO_DIGIT` where it is none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
     }
-}
+    digits
+};
+const NO_DIGIT: u8 = 0xFF;

@@ -3,13 +3,13 @@
 use super::{Refusal, takes};
 use crate::lua::{Kind, Lua};
 use crate::number::{Finite, Number};
-use crate::values::decimal;
+use crate::values::exact;
 
 /// The decimal that a value says, unless it is one of Lua's own numbers.
 fn written(lua: Lua, index: i32) -> Option<Number> {
     match lua.kind(index) {
         Kind::String => Number::parse(std::str::from_utf8(lua.bytes(index)?).ok()?.trim_ascii()),
-        _ => decimal::get(lua, index),
+        _ => exact::get(lua, index),
     }
 }
 

@@ -2,12 +2,24 @@
 
 use crate::config::JSON_DEPTH_MAX;
 use crate::lua::{Lua, Raise, Slot};
-use crate::values::decimal;
+use crate::shape;
+use crate::values::big_integer;
+use crate::wrapper::{self, Mark};
 
-/// Pushes what a JSON text says: objects and arrays as tables (an array with nulls has its length in
-/// `n`), whole numbers as integers, those beyond 64 bits as decimals, other numbers as floats.
-pub(super) fn push(lua: Lua, text: &[u8]) -> Result<(), Raise> {
-    let mut parser = Parser { lua, text, at: 0 };
+/// How much of the text the values keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exactness {
+    /// Objects and arrays are tables (an array with nulls has its length in `n`), whole numbers
+    /// integers, those beyond 64 bits big integers, other numbers floats, `null` is `nil`.
+    Plain,
+    /// Objects and arrays are marked as what they are, numbers and nulls are their text: encoding gives
+    /// the same document.
+    Marked,
+}
+
+/// Pushes what a JSON text says.
+pub(super) fn push(lua: Lua, text: &[u8], exactness: Exactness) -> Result<(), Raise> {
+    let mut parser = Parser { lua, text, at: 0, exactness };
     parser.blanks();
     parser.value(JSON_DEPTH_MAX)?;
     parser.blanks();
@@ -21,6 +33,7 @@ struct Parser<'a> {
     lua: Lua,
     text: &'a [u8],
     at: usize,
+    exactness: Exactness,
 }
 
 impl<'a> Parser<'a> {
@@ -62,32 +75,63 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self, depth: usize) -> Result<(), Raise> {
         match self.peek() {
-            Some(b'{' | b'[') if depth == 0 || !self.lua.reserve(8) => {
+            Some(b'{' | b'[') if depth == 0 || !self.lua.reserve(10) => {
                 Err(self.lua.fail("this JSON is nested too deeply"))
             }
+            Some(b'{') if self.exactness == Exactness::Marked => self.marked_object(depth - 1),
             Some(b'{') => self.object(depth - 1),
             Some(b'[') => self.array(depth - 1),
             Some(b'"') => self.string(),
             Some(b't') => self.word(b"true").map(|()| self.lua.push_boolean(true)),
             Some(b'f') => self.word(b"false").map(|()| self.lua.push_boolean(false)),
+            Some(b'n') if self.exactness == Exactness::Marked => {
+                self.word(b"null").map(|()| self.push_text(b"null"))
+            }
             Some(b'n') => self.word(b"null").map(|()| self.lua.push_nil()),
             _ => self.number(),
         }
     }
 
+    /// Pushes a number or `null` as its text.
+    fn push_text(&self, text: &[u8]) {
+        self.lua.push_bytes(text);
+        wrapper::wrap(self.lua, Mark::Json, 1);
+    }
+
+    /// An object that remembers the order of its fields.
+    fn marked_object(&mut self, depth: usize) -> Result<(), Raise> {
+        let lua = self.lua;
+        lua.push_table(0, 0);
+        let names = lua.top();
+        self.fields(depth, Some(names))?;
+        lua.insert(names);
+        shape::set_order(lua);
+        wrapper::wrap(lua, Mark::Object, 0);
+        Ok(())
+    }
+
     fn object(&mut self, depth: usize) -> Result<(), Raise> {
+        self.fields(depth, None)
+    }
+
+    /// Pushes a table of an object's fields, and appends their names to the list at `names`.
+    fn fields(&mut self, depth: usize, names: Option<i32>) -> Result<(), Raise> {
         self.at += 1;
         self.lua.push_table(0, 0);
         self.blanks();
         if self.take(b'}') {
             return Ok(());
         }
-        loop {
+        for number in 1.. {
             self.blanks();
             if self.peek() != Some(b'"') {
                 return Err(self.unexpected());
             }
             self.string()?;
+            if let Some(names) = names {
+                self.lua.push_copy(-1);
+                self.lua.set_item(names, number);
+            }
             self.blanks();
             self.expect(b':')?;
             self.blanks();
@@ -95,17 +139,29 @@ impl<'a> Parser<'a> {
             self.lua.raw_set(-3);
             self.blanks();
             if self.take(b'}') {
-                return Ok(());
+                break;
             }
             self.expect(b',')?;
         }
+        Ok(())
     }
 
     fn array(&mut self, depth: usize) -> Result<(), Raise> {
+        self.items(depth)?;
+        match self.exactness {
+            Exactness::Plain => {
+                self.lua.get_slot(Slot::JsonArray);
+                self.lua.set_metatable(-2);
+            }
+            Exactness::Marked => wrapper::wrap(self.lua, Mark::Array, 0),
+        }
+        Ok(())
+    }
+
+    /// Pushes a table of an array's items.
+    fn items(&mut self, depth: usize) -> Result<(), Raise> {
         self.at += 1;
         self.lua.push_table(0, 0);
-        self.lua.get_slot(Slot::JsonArray);
-        self.lua.set_metatable(-2);
         self.blanks();
         if self.take(b']') {
             return Ok(());
@@ -155,12 +211,14 @@ impl<'a> Parser<'a> {
             self.digits()?;
         }
         let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or_default();
-        if self.at > whole {
+        if self.exactness == Exactness::Marked {
+            self.push_text(text.as_bytes());
+        } else if self.at > whole {
             self.lua.push_number(text.parse().unwrap_or(f64::NAN));
         } else if let Ok(integer) = text.parse() {
             self.lua.push_integer(integer);
         } else {
-            decimal::push(self.lua, text.as_bytes());
+            big_integer::push(self.lua, text.as_bytes());
         }
         Ok(())
     }

@@ -1,268 +1,218 @@
-//! From values to JSON text.
+//! From values to JSON text, at the end of the session's output.
 
-use std::io::Write;
+use tarn_batch::Row;
 
-use tarn_batch::text::write_text;
-use tarn_batch::value::{ArrayReader, Elements, read_bool, read_f32, read_f64};
-use tarn_batch::{Cell, Type};
-
-use super::EncodeError;
-use crate::config::JSON_DEPTH_MAX;
-use crate::lua::{Kind, Lua, Slot};
-use crate::row;
+use super::options::Options;
+use super::row::RowWriter;
+use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
+use super::{EncodeError, METHOD};
+use crate::config::{ENCODED_BYTES_MAX, JSON_DEPTH_MAX};
+use crate::current::Which;
+use crate::lua::{Kind, Lua};
 use crate::session::Session;
-use crate::values;
+use crate::shape::{self, FieldName, Fields, Shape};
+use crate::values::{self, big_integer, decimal};
+use crate::wrapper::{self, Mark};
+use crate::{record, row};
 
-/// Appends the JSON text of the value at `index`. Runs no script code.
-pub fn write_plain(lua: Lua, index: i32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let index = lua.absolute(index);
-    let top = lua.top();
-    let result = write_value(lua, index, out, JSON_DEPTH_MAX);
-    lua.set_top(top);
-    result
+/// Whether `__json` may be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Methods {
+    /// It runs script code.
+    Called,
+    /// Its place does not allow script code to run: it is an error.
+    Refused,
 }
 
-fn write_value(lua: Lua, index: i32, out: &mut Vec<u8>, depth: usize) -> Result<(), EncodeError> {
-    match lua.kind(index) {
-        Kind::Nil | Kind::None => out.extend_from_slice(b"null"),
-        Kind::Boolean => out.extend_from_slice(if lua.is_true(index) { b"true" } else { b"false" }),
-        Kind::Integer => append(out, format_args!("{}", lua.integer(index).unwrap_or_default())),
-        Kind::Float => write_float(lua.number(index).unwrap_or(f64::NAN), out)?,
-        Kind::String => write_string(lua.bytes(index).unwrap_or_default(), out)?,
-        Kind::Table if depth == 0 || !lua.reserve(8) => return Err(EncodeError::TooDeep),
-        Kind::Table => write_table(lua, index, out, depth - 1)?,
-        Kind::Userdata => write_userdata(lua, index, out)?,
-        Kind::Function | Kind::Other => return Err(EncodeError::Kind(lua.type_name(index))),
+/// Appends the JSON text of a value. An error of script code leaves its value on top of the stack.
+pub fn write(lua: Lua, index: i32, options: Options, methods: Methods) -> Result<(), EncodeError> {
+    Encoder { lua, options, methods }.value(lua.absolute(index), JSON_DEPTH_MAX)
+}
+
+#[derive(Clone, Copy)]
+struct Encoder {
+    lua: Lua,
+    options: Options,
+    methods: Methods,
+}
+
+impl Encoder {
+    fn put(&self, bytes: &[u8]) {
+        self.lua.session().output.extend_from_slice(bytes);
     }
-    Ok(())
-}
 
-fn append(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("a vector takes every byte");
-}
-
-/// The shortest text that is read back as the same float; whole numbers without a point.
-fn write_float(value: f64, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    if !value.is_finite() {
-        return Err(EncodeError::NotFinite);
+    fn value(self, index: i32, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        let out = &mut lua.session().output;
+        if out.len() > ENCODED_BYTES_MAX {
+            return Err(EncodeError::TooLong);
+        }
+        match lua.kind(index) {
+            Kind::Nil | Kind::None => self.put(b"null"),
+            Kind::Boolean => self.put(if lua.is_true(index) { b"true" } else { b"false" }),
+            Kind::Integer => write_integer(out, lua.integer(index).unwrap_or_default()),
+            Kind::Float => write_float(out, lua.number(index).unwrap_or(f64::NAN), self.options)?,
+            Kind::String => write_string(out, lua.bytes(index).unwrap_or_default())?,
+            Kind::Table | Kind::Userdata if depth == 0 || !lua.reserve(10) => {
+                return Err(EncodeError::TooDeep);
+            }
+            Kind::Table => self.table(index, depth - 1)?,
+            Kind::Userdata => self.userdata(index, depth - 1)?,
+            Kind::Function | Kind::Other => return Err(EncodeError::Kind(lua.type_name(index))),
+        }
+        Ok(())
     }
-    if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
-        append(out, format_args!("{}", if value == 0.0 { 0.0 } else { value }));
-    } else {
-        append(out, format_args!("{value:e}"));
-    }
-    Ok(())
-}
 
-fn write_string(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| EncodeError::NotUtf8)?;
-    // Nearly all text needs no escape.
-    if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
-        out.push(b'"');
-        out.extend_from_slice(bytes);
-        out.push(b'"');
-    } else {
-        serde_json::to_writer(out, text).expect("a vector takes every byte");
+    fn table(self, table: i32, depth: usize) -> Result<(), EncodeError> {
+        match shape::of(self.lua, table, METHOD).map_err(|_| EncodeError::MixedKeys)? {
+            Shape::Method => self.method(table, depth),
+            Shape::Array(length) => self.array(table, length, depth),
+            Shape::Object => self.object(table, depth),
+        }
     }
-    Ok(())
-}
 
-fn write_table(lua: Lua, table: i32, out: &mut Vec<u8>, depth: usize) -> Result<(), EncodeError> {
-    if let Some(length) = array_length(lua, table)? {
-        out.push(b'[');
+    /// Encodes what the function on top says of the value.
+    fn method(self, value: i32, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        if self.methods == Methods::Refused {
+            return Err(EncodeError::Method);
+        }
+        lua.push_copy(value);
+        if !lua.protected_call(1, 1, 0) {
+            return Err(EncodeError::Script);
+        }
+        self.value(lua.top(), depth)?;
+        lua.pop(1);
+        Ok(())
+    }
+
+    fn array(self, table: i32, length: i64, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        self.put(b"[");
         for item in 1..=length {
             if item > 1 {
-                out.push(b',');
+                self.put(b",");
             }
             lua.get_item(table, item);
-            write_value(lua, lua.top(), out, depth)?;
+            self.value(lua.top(), depth)?;
             lua.pop(1);
         }
-        out.push(b']');
-        return Ok(());
+        self.put(b"]");
+        Ok(())
     }
-    let mut keys: Vec<&[u8]> = Vec::new();
-    lua.push_nil();
-    while lua.next(table) {
-        lua.pop(1);
-        keys.push(lua.bytes(-1).ok_or(EncodeError::MixedKeys)?);
-    }
-    // Lua's own order depends on how the table was filled.
-    keys.sort_unstable();
-    out.push(b'{');
-    for (at, key) in keys.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_string(key, out)?;
-        out.push(b':');
-        lua.get_bytes_field(table, key);
-        write_value(lua, lua.top(), out, depth)?;
-        lua.pop(1);
-    }
-    out.push(b'}');
-    Ok(())
-}
 
-/// The length of a table that is an array: marked as one, empty, or with the items 1 to n alone.
-fn array_length(lua: Lua, table: i32) -> Result<Option<i64>, EncodeError> {
-    let length = lua.raw_length(table) as i64;
-    if lua.get_metatable(table) {
-        lua.get_slot(Slot::JsonArray);
-        let marked = lua.same(-1, -2);
-        lua.pop(2);
-        if marked {
-            let written = lua.get_field(table, "n");
-            let longer = if written == Kind::Integer { lua.integer(-1) } else { None };
-            lua.pop(1);
-            return Ok(Some(longer.unwrap_or(length).max(0)));
-        }
-    }
-    let mut entries = 0;
-    lua.push_nil();
-    while lua.next(table) {
-        lua.pop(1);
-        entries += 1;
-        // One key that is no item decides.
-        if lua.kind(-1) != Kind::Integer {
-            lua.pop(1);
-            return if length > 0 { Err(EncodeError::MixedKeys) } else { Ok(None) };
-        }
-    }
-    if entries == length { Ok(Some(length)) } else { Err(EncodeError::MixedKeys) }
-}
-
-fn write_userdata(lua: Lua, index: i32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    if let Some(number) = values::decimal::text(lua, index) {
-        return write_decimal(number.as_bytes(), out);
-    }
-    let mut text = String::new();
-    if values::write_text(lua, index, &mut text) {
-        return write_string(text.as_bytes(), out);
-    }
-    match row::handle(lua, index) {
-        Some(handle) => write_row(lua, handle, out),
-        None => Err(EncodeError::Kind("record")),
-    }
-}
-
-fn write_decimal(text: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    if text.last().is_none_or(|byte| !byte.is_ascii_digit()) {
-        return Err(EncodeError::NotFinite);
-    }
-    out.extend_from_slice(text);
-    Ok(())
-}
-
-fn write_row(lua: Lua, handle: row::Handle, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let Session { bindings, current, text, .. } = lua.session();
-    current.row(handle.generation()).ok_or(EncodeError::Stale)?;
-    let binding = bindings.get(current.binding());
-    out.push(b'{');
-    let mut first = true;
-    for (at, column) in binding.table.columns.iter().enumerate() {
-        let cell = current.cell(handle.which(), at).map_err(|_| EncodeError::Damaged)?;
-        if cell == Cell::Unchanged {
-            continue;
-        }
-        if !std::mem::take(&mut first) {
-            out.push(b',');
-        }
-        write_string(column.name.as_bytes(), out)?;
-        out.push(b':');
-        match cell.value() {
-            Some(value) => write_typed(&column.data_type, value, text, out)?,
-            None => out.extend_from_slice(b"null"),
-        }
-    }
-    out.push(b'}');
-    Ok(())
-}
-
-/// Appends a value by its type. `text` is room to write it as text first.
-fn write_typed(
-    data_type: &Type,
-    value: &[u8],
-    text: &mut String,
-    out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let damaged = |_| EncodeError::Damaged;
-    match data_type {
-        Type::Bool => {
-            out.extend_from_slice(if read_bool(value).map_err(damaged)? { b"true" } else { b"false" })
-        }
-        Type::Float4 => {
-            let single = read_f32(value).map_err(damaged)?;
-            if !single.is_finite() {
-                return Err(EncodeError::NotFinite);
+    fn object(self, table: i32, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        let fields = Fields::of(lua, table).map_err(|_| EncodeError::MixedKeys)?;
+        self.put(b"{");
+        for place in 0..fields.count() {
+            if place > 0 {
+                self.put(b",");
             }
-            // The shortest text of the single, not of the double it is among.
-            write_float(single.to_string().parse().unwrap_or(f64::from(single)), out)?;
-        }
-        Type::Float8 => write_float(read_f64(value).map_err(damaged)?, out)?,
-        Type::Numeric { .. } => write_decimal(value, out)?,
-        Type::Text | Type::Enum | Type::Other => write_string(value, out)?,
-        Type::Json => out.extend_from_slice(value),
-        Type::Bytes => write_base64(value, out),
-        Type::Array(element) => {
-            let reader = ArrayReader::new(value).map_err(damaged)?;
-            let lengths: Vec<u32> = reader.dimensions().collect();
-            write_dimension(element, &lengths, &mut reader.elements(), text, out)?;
-        }
-        _ => {
-            text.clear();
-            write_text(data_type, value, text).map_err(damaged)?;
-            match data_type {
-                Type::Int2 | Type::Int4 | Type::Int8 => out.extend_from_slice(text.as_bytes()),
-                // The texts of the others hold nothing that is escaped in JSON.
-                _ => {
-                    out.push(b'"');
-                    out.extend_from_slice(text.as_bytes());
-                    out.push(b'"');
+            fields.push(lua, table, place, |name| {
+                let out = &mut lua.session().output;
+                match name {
+                    FieldName::Text(name) => write_string(out, name),
+                    FieldName::Integer(item) => {
+                        out.push(b'"');
+                        write_integer(out, item);
+                        out.push(b'"');
+                        Ok(())
+                    }
                 }
+            })?;
+            self.put(b":");
+            self.value(lua.top(), depth)?;
+            lua.pop(1);
+        }
+        self.put(b"}");
+        fields.end(lua);
+        Ok(())
+    }
+
+    fn userdata(self, index: i32, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        let Session { output, text, .. } = lua.session();
+        if let Some(number) = decimal::text(lua, index) {
+            return write_decimal(output, number.as_bytes(), self.options);
+        }
+        if let Some(number) = big_integer::text(lua, index) {
+            output.extend_from_slice(number.as_bytes());
+            return Ok(());
+        }
+        text.clear();
+        if values::write_portable(lua, index, text) {
+            write_quoted(output, text.as_bytes());
+            return Ok(());
+        }
+        if let Some(handle) = row::handle(lua, index) {
+            lua.session().current.row(handle.generation()).ok_or(EncodeError::Stale)?;
+            return self.row(handle.which());
+        }
+        if let Some(handle) = record::handle(lua, index) {
+            let record = *lua.session().current.row(handle.generation()).ok_or(EncodeError::Stale)?;
+            return self.record(record, depth);
+        }
+        self.wrapper(index, depth)
+    }
+
+    fn row(self, which: Which) -> Result<(), EncodeError> {
+        let Session { bindings, current, text, output, .. } = self.lua.session();
+        let binding = bindings.get_mut(current.binding());
+        let (table, names) = binding.json_names(super::row::names);
+        RowWriter { out: output, text, options: self.options }.row(current, which, table, names)
+    }
+
+    /// A record: what happened and the rows, without what there is not.
+    fn record(self, record: Row<'static>, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        self.put(b"{");
+        let mut first = true;
+        for (name, member) in record::ENCODED {
+            member(lua, record).map_err(|_| EncodeError::Damaged)?;
+            if !lua.is_nil(-1) {
+                if !std::mem::take(&mut first) {
+                    self.put(b",");
+                }
+                write_quoted(&mut lua.session().output, name.as_bytes());
+                self.put(b":");
+                self.value(lua.top(), depth)?;
             }
+            lua.pop(1);
         }
+        self.put(b"}");
+        Ok(())
     }
-    Ok(())
-}
 
-fn write_dimension(
-    element: &Type,
-    lengths: &[u32],
-    elements: &mut Elements<'_>,
-    text: &mut String,
-    out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    out.push(b'[');
-    let (length, inner) = lengths.split_first().map_or((0, lengths), |(&length, inner)| (length, inner));
-    for item in 0..length {
-        if item > 0 {
-            out.push(b',');
+    fn wrapper(self, index: i32, depth: usize) -> Result<(), EncodeError> {
+        let lua = self.lua;
+        let Some(wrapper) = wrapper::get(lua, index) else {
+            return Err(EncodeError::Kind(lua.type_name(index)));
+        };
+        lua.push_user_value(index);
+        let inner = lua.top();
+        let text = lua.bytes(inner);
+        match (wrapper.mark, lua.kind(inner)) {
+            (Mark::Array | Mark::Object, Kind::Nil) => self.put(b"null"),
+            (Mark::Array, _) => self.array(inner, lua.raw_length(inner) as i64, depth)?,
+            (Mark::Object, _) => self.object(inner, depth)?,
+            (Mark::Bytes, _) if text.is_some_and(|bytes| bytes.len() > ENCODED_BYTES_MAX) => {
+                return Err(EncodeError::TooLong);
+            }
+            (Mark::Bytes, _) => {
+                write_bytes(&mut lua.session().output, text.unwrap_or_default(), self.options);
+            }
+            (Mark::Text, _) => write_string(&mut lua.session().output, text.unwrap_or_default())?,
+            (Mark::Json, _) => {
+                let text = text.unwrap_or_default();
+                if wrapper.detail == 0 && !super::is_json(text) {
+                    return Err(EncodeError::RawNotJson);
+                }
+                self.put(text);
+            }
+            _ => return Err(EncodeError::Packed),
         }
-        if !inner.is_empty() {
-            write_dimension(element, inner, elements, text, out)?;
-            continue;
-        }
-        match elements.next() {
-            Some(Ok(Some(value))) => write_typed(element, value, text, out)?,
-            Some(Ok(None)) => out.extend_from_slice(b"null"),
-            Some(Err(_)) | None => return Err(EncodeError::Damaged),
-        }
+        lua.pop(1);
+        Ok(())
     }
-    out.push(b']');
-    Ok(())
-}
-
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    out.push(b'"');
-    for group in bytes.chunks(3) {
-        let [one, two, three] = [0, 1, 2].map(|at| u32::from(group.get(at).copied().unwrap_or(0)));
-        let bits = one << 16 | two << 8 | three;
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place > group.len() { b'=' } else { digit });
-        }
-    }
-    out.push(b'"');
 }

@@ -42,6 +42,25 @@ impl Lua {
         unsafe { raw::lua_gc(self.0, raw::LUA_GCGEN, 0 as c_int, 0 as c_int) };
     }
 
+    /// Lets script code run so many steps; from then on each step is an error, so that no `pcall` goes on.
+    #[cfg(test)]
+    pub fn limit_steps(self, steps: c_int) {
+        extern "C" fn stop(state: *mut lua_State, _: *mut raw::lua_Debug) {
+            let lua = Lua(state);
+            lua.set_steps(stop, 1);
+            lua.push_str("too many steps");
+            // SAFETY: the error's value is on top; no local of this function must be dropped.
+            unsafe { raw::lua_error(state) };
+        }
+        self.set_steps(stop, steps);
+    }
+
+    #[cfg(test)]
+    fn set_steps(self, hook: raw::lua_Hook, steps: c_int) {
+        // SAFETY: the hook is a function that lives for ever.
+        unsafe { raw::lua_sethook(self.0, hook, raw::LUA_MASKCOUNT, steps) }
+    }
+
     /// Frees what nothing refers to.
     pub fn collect(self) {
         // SAFETY: this option has no arguments.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr::{self, NonNull};
 
 use super::raw::lua_State;
-use super::{Answer, Lua, Raise, Slot, Userdata, raw};
+use super::{Answer, Lua, Slot, Userdata, raw};
 
 impl Lua {
     /// Pushes `nil`.
@@ -65,6 +65,24 @@ impl Lua {
         self.set_metatable(-2);
     }
 
+    /// Pops a value and pushes one of this crate that holds it.
+    pub fn push_userdata_with_value<T: Userdata>(self, value: T, metatable: Slot) {
+        const { assert!(align_of::<T>() <= 8, "Lua aligns userdata to eight bytes") };
+        // SAFETY: Lua gives as many bytes as asked for, aligned, and room for one value.
+        unsafe { raw::lua_newuserdatauv(self.0, size_of::<T>(), 1).cast::<T>().write(value) };
+        self.insert(-2);
+        // SAFETY: the userdata is below the value.
+        unsafe { raw::lua_setiuservalue(self.0, -2, 1) };
+        self.get_slot(metatable);
+        self.set_metatable(-2);
+    }
+
+    /// Pushes what a value of this crate holds.
+    pub fn push_user_value(self, index: c_int) {
+        // SAFETY: callers know that it is a userdata.
+        unsafe { raw::lua_getiuservalue(self.0, index, 1) };
+    }
+
     /// Pushes a value of variable length: a tag, then bytes.
     pub fn push_tagged_bytes(self, tag: u32, bytes: &[u8], metatable: Slot) {
         // SAFETY: Lua gives as many bytes as asked for, aligned; no script code runs before they are
@@ -114,6 +132,6 @@ extern "C" fn trampoline<F: Fn(Lua) -> Answer + Copy + 'static>(state: *mut lua_
     let lua = Lua(state);
     match function(lua) {
         Ok(results) => results,
-        Err(Raise) => lua.raise(),
+        Err(error) => lua.raise(error),
     }
 }

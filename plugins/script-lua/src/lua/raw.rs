@@ -14,6 +14,12 @@ pub type lua_CFunction = unsafe extern "C" fn(*mut lua_State) -> c_int;
 pub type lua_Alloc = extern "C" fn(*mut c_void, *mut c_void, usize, usize) -> *mut c_void;
 pub type lua_Reader = extern "C" fn(*mut lua_State, *mut c_void, *mut usize) -> *const c_char;
 
+#[cfg(test)]
+pub type lua_Hook = extern "C" fn(*mut lua_State, *mut lua_Debug);
+
+#[cfg(test)]
+pub const LUA_MASKCOUNT: c_int = 1 << 3;
+
 pub const LUA_OK: c_int = 0;
 pub const LUA_REGISTRYINDEX: c_int = -1_000_000 - 1000;
 pub const LUA_RIDX_GLOBALS: i64 = 2;
@@ -61,6 +67,7 @@ unsafe extern "C" {
     pub fn lua_settop(l: *mut lua_State, index: c_int);
     pub fn lua_pushvalue(l: *mut lua_State, index: c_int);
     pub fn lua_rotate(l: *mut lua_State, index: c_int, count: c_int);
+    pub fn lua_copy(l: *mut lua_State, from: c_int, to: c_int);
     pub fn lua_checkstack(l: *mut lua_State, count: c_int) -> c_int;
 
     pub fn lua_type(l: *mut lua_State, index: c_int) -> c_int;
@@ -86,6 +93,8 @@ unsafe extern "C" {
     pub fn lua_rawgeti(l: *mut lua_State, index: c_int, key: i64) -> c_int;
     pub fn lua_createtable(l: *mut lua_State, sequence: c_int, fields: c_int);
     pub fn lua_newuserdatauv(l: *mut lua_State, size: usize, values: c_int) -> *mut c_void;
+    pub fn lua_getiuservalue(l: *mut lua_State, index: c_int, value: c_int) -> c_int;
+    pub fn lua_setiuservalue(l: *mut lua_State, index: c_int, value: c_int) -> c_int;
     pub fn lua_getmetatable(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_setmetatable(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_rawset(l: *mut lua_State, index: c_int);
@@ -113,6 +122,8 @@ unsafe extern "C" {
     pub fn lua_next(l: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_gc(l: *mut lua_State, what: c_int, ...) -> c_int;
 
+    #[cfg(test)]
+    pub fn lua_sethook(l: *mut lua_State, hook: lua_Hook, mask: c_int, count: c_int);
     pub fn lua_getstack(l: *mut lua_State, level: c_int, debug: *mut lua_Debug) -> c_int;
     pub fn lua_getinfo(l: *mut lua_State, what: *const c_char, debug: *mut lua_Debug) -> c_int;
 

@@ -40,7 +40,10 @@ impl Lua {
         let mut valid = 0;
         // SAFETY: see `top`.
         let number = unsafe { raw::lua_tointegerx(self.0, index, &mut valid) };
-        (valid != 0).then_some(number)
+        // Lua is built to round a float down here (`port/number.h`).
+        let is_exact =
+            || self.kind(index) == Kind::Integer || self.number(index).is_some_and(|n| n.fract() == 0.0);
+        (valid != 0 && is_exact()).then_some(number)
     }
 
     /// The number as a float, if the value is one or a string that says one.

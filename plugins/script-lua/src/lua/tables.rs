@@ -43,6 +43,13 @@ impl Lua {
         unsafe { raw::lua_rawget(self.0, index) };
     }
 
+    /// Pops a key and pushes what the table at `index` has under it, without metamethods.
+    pub fn raw_get(self, index: c_int) -> Kind {
+        // SAFETY: callers know that it is a table.
+        unsafe { raw::lua_rawget(self.0, index) };
+        self.kind(-1)
+    }
+
     /// Pops a value and a key below it, and sets the key of the table at `index`.
     pub fn raw_set(self, index: c_int) {
         // SAFETY: callers know that it is a table.

@@ -6,13 +6,17 @@ use std::rc::Rc;
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, BatchWriter, Before, Cell, Column, Op, Row, RowHeader, Table, Type, Version};
 
-use super::{Applied, Runtime};
+use super::{Applied, Output, Runtime};
 use crate::session::Host;
 use crate::{Fault, Rejection};
 
 mod entry_points;
 mod every_type;
+mod fuzz;
+mod limits;
+mod messages;
 mod records;
+mod scripts_in_the_wild;
 
 /// A world that remembers what was logged, where it is half past one of the first day.
 #[derive(Default, Clone)]
@@ -27,13 +31,6 @@ impl Host for Recorder {
 
     fn now_us(&mut self) -> i64 {
         5_400_000_000
-    }
-}
-
-impl Runtime {
-    /// The state, to look into.
-    pub fn lua(&self) -> crate::lua::Lua {
-        self.lua
     }
 }
 
@@ -53,7 +50,7 @@ fn table(columns: Vec<Column>) -> Table {
 }
 
 /// `id int8` as the key, then `name text` and `note text`.
-fn users() -> Table {
+pub fn users() -> Table {
     table(vec![
         column("id", Type::Int8, "bigint", 1),
         column("name", Type::Text, "text", 0),
@@ -69,7 +66,7 @@ const HEADER: RowHeader = RowHeader {
 };
 
 /// A row of [`users`] to be: the cells after, and those before with their kind.
-type Images<'a> = (Op, Option<[Cell<'a>; 3]>, Option<(Before, [Cell<'a>; 3])>);
+pub type Images<'a> = (Op, Option<[Cell<'a>; 3]>, Option<(Before, [Cell<'a>; 3])>);
 
 fn write_user(writer: &mut BatchWriter, (op, after, before): Images<'_>) {
     writer.begin_row(tarn_batch::TableIndex(0), &RowHeader { op, ..HEADER });
@@ -85,7 +82,7 @@ fn write_user(writer: &mut BatchWriter, (op, after, before): Images<'_>) {
     writer.end_row();
 }
 
-fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
+pub fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
     let mut writer = BatchWriter::with_capacity(0);
     writer.add_table(table);
     for row in rows {
@@ -94,9 +91,9 @@ fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
     writer.finish()
 }
 
-const ID: [u8; 8] = 5_i64.to_le_bytes();
+pub const ID: [u8; 8] = 5_i64.to_le_bytes();
 
-fn insert<'a>() -> Images<'a> {
+pub fn insert<'a>() -> Images<'a> {
     (Op::Insert, Some([Cell::Value(&ID), Cell::Value(b"Ada"), Cell::Null]), None)
 }
 
@@ -105,8 +102,15 @@ fn start(source: &str) -> (Runtime, Recorder) {
     let recorder = Recorder::default();
     let mut runtime = Runtime::new(Box::new(recorder.clone())).expect("there is memory");
     runtime.load(source.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?} in {source}"));
-    runtime.start(vec![("public.users".to_owned(), "people".to_owned())]);
+    runtime.start(vec![("public.users".to_owned(), "people".to_owned())], Output::Rows);
     (runtime, recorder)
+}
+
+/// A runtime with a script for a queue.
+fn start_for_queue(source: &str) -> Runtime {
+    let mut runtime = start(source).0;
+    runtime.start(vec![("public.users".to_owned(), "people".to_owned())], Output::Messages);
+    runtime
 }
 
 fn refused(source: &str) -> Fault {
@@ -114,7 +118,7 @@ fn refused(source: &str) -> Fault {
     runtime.load(source.as_bytes()).expect_err("the script is refused")
 }
 
-fn apply(source: &str, batch: &[u8]) -> Applied {
+pub fn apply(source: &str, batch: &[u8]) -> Applied {
     start(source).0.apply(batch).expect("the batch is sound")
 }
 
@@ -153,8 +157,13 @@ fn say(row: &Row<'_>, table: &Table) -> String {
     }
 }
 
-fn rows(applied: &Applied) -> Vec<String> {
+pub fn rows(applied: &Applied) -> Vec<String> {
     let batch = Batch::parse(&applied.batch).expect("the batch is sound");
     batch.verify().expect("the batch is sound");
     batch.rows().map(|row| row.expect("the row is sound")).map(|row| say(&row, batch.table(&row))).collect()
+}
+
+/// Why a body of `onRecord(r)` is rejected.
+pub fn reject_reason(body: &str) -> String {
+    reject(body, insert()).message
 }

@@ -1,13 +1,33 @@
 //! `Interval`: months, days and microseconds.
 
+use std::cmp::Ordering;
+
 use tarn_batch::Type;
+use tarn_batch::calendar::DAY_US;
 use tarn_batch::text::write_text;
 use tarn_batch::value::{self, write_interval};
 
+use super::moment::arithmetic::{self, push_interval};
 use crate::lua::{Answer, Lua, Slot, Userdata};
+use crate::members::{self, Members};
 
 /// What `peerdb.type` says.
 pub const TYPE_NAME: &str = "Interval";
+
+/// What scripts may ask an interval for.
+pub const MEMBERS: &Members<Interval> = &[
+    ("months", |lua, interval| members::push_integer(lua, interval.months.into())),
+    ("days", |lua, interval| members::push_integer(lua, interval.days.into())),
+    ("microseconds", |lua, interval| members::push_integer(lua, interval.micros)),
+    ("micros", |lua, interval| members::push_integer(lua, interval.micros)),
+    ("seconds", |lua, interval| {
+        lua.push_number(interval.total_micros() as f64 / 1e6);
+        Ok(1)
+    }),
+];
+
+/// Days that a month has where intervals are compared, as in PostgreSQL.
+const MONTH_DAYS: i128 = 30;
 
 /// An interval as Lua holds it.
 #[derive(Debug, Clone, Copy)]
@@ -41,17 +61,38 @@ impl Interval {
         write_interval(&mut bytes, self.value());
         write_text(&Type::Interval, &bytes, out).expect("every interval has a text");
     }
+
+    /// Its length where a month has 30 days and a day 24 hours.
+    fn total_micros(&self) -> i128 {
+        let days = i128::from(self.months) * MONTH_DAYS + i128::from(self.days);
+        days * i128::from(DAY_US) + i128::from(self.micros)
+    }
+
+    fn times(&self, factor: i64) -> Option<value::Interval> {
+        Some(value::Interval {
+            months: i32::try_from(i64::from(self.months).checked_mul(factor)?).ok()?,
+            days: i32::try_from(i64::from(self.days).checked_mul(factor)?).ok()?,
+            micros: self.micros.checked_mul(factor)?,
+        })
+    }
 }
 
 /// Makes the metatable.
 pub fn register(lua: Lua) {
-    lua.push_table(0, 8);
+    lua.push_table(0, 12);
     lua.set_function(-1, "__index", index);
+    lua.set_function(-1, "__add", arithmetic::add);
+    lua.set_function(-1, "__sub", arithmetic::subtract);
+    lua.set_function(-1, "__mul", multiply);
+    lua.set_function(-1, "__unm", |lua| {
+        push_interval(lua, get(lua, 1).and_then(|interval| arithmetic::opposite(interval.value())))
+    });
     lua.set_function(-1, "__eq", |lua| {
-        let same = get(lua, 1).zip(get(lua, 2)).is_some_and(|(one, two)| one.value() == two.value());
-        lua.push_boolean(same);
+        lua.push_boolean(order(lua) == Some(Ordering::Equal));
         Ok(1)
     });
+    lua.set_function(-1, "__lt", |lua| compare(lua, Ordering::is_lt));
+    lua.set_function(-1, "__le", |lua| compare(lua, Ordering::is_le));
     lua.set_function(-1, "__tostring", super::to_string);
     lua.set_function(-1, "__concat", super::concat);
     lua.push_boolean(false);
@@ -80,12 +121,31 @@ pub fn create(lua: Lua) -> Answer {
     Ok(1)
 }
 
-fn index(lua: Lua) -> Answer {
-    match (get(lua, 1), lua.bytes(2)) {
-        (Some(interval), Some(b"months")) => lua.push_integer(interval.months.into()),
-        (Some(interval), Some(b"days")) => lua.push_integer(interval.days.into()),
-        (Some(interval), Some(b"micros" | b"microseconds")) => lua.push_integer(interval.micros),
-        _ => lua.push_nil(),
+fn multiply(lua: Lua) -> Answer {
+    let (interval, factor) = match (get(lua, 1), get(lua, 2)) {
+        (Some(interval), None) => (interval, lua.integer(2)),
+        (None, Some(interval)) => (interval, lua.integer(1)),
+        _ => return Err(lua.fail("an interval is multiplied by a whole number")),
+    };
+    let factor = factor.ok_or_else(|| lua.fail("an interval is multiplied by a whole number"))?;
+    push_interval(lua, interval.times(factor))
+}
+
+fn order(lua: Lua) -> Option<Ordering> {
+    get(lua, 1).zip(get(lua, 2)).map(|(one, two)| one.total_micros().cmp(&two.total_micros()))
+}
+
+fn compare(lua: Lua, holds: fn(Ordering) -> bool) -> Answer {
+    match order(lua) {
+        Some(order) => lua.push_boolean(holds(order)),
+        None => return Err(lua.fail("an interval can be compared with an interval only")),
     }
     Ok(1)
+}
+
+fn index(lua: Lua) -> Answer {
+    match get(lua, 1) {
+        Some(interval) => members::push(lua, interval, MEMBERS),
+        None => members::push_nil(lua),
+    }
 }

@@ -9,15 +9,22 @@ use tarn_batch::value::{
     self, DATE_INFINITY, DATE_NEGATIVE_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_NEGATIVE_INFINITY,
 };
 
-use crate::lua::{Answer, Lua, Slot, Userdata};
+use crate::lua::{Answer, Kind, Lua, Slot, Userdata};
+use crate::members;
 use crate::session::Phase;
 
+pub mod arithmetic;
 mod parse;
+mod part;
 
 pub use parse::parse;
+pub use part::MEMBERS;
 
 /// What `peerdb.type` says.
 pub const TYPE_NAME: &str = "time.Time";
+
+/// The first moment that Go's `time.Time` knows, the year 1, in microseconds: what `peerdb.Time()` is.
+const YEAR_ONE_US: i64 = -62_135_596_800_000_000;
 
 /// What a time is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +80,16 @@ impl Moment {
         Self { tag: Self::TAG, kind: MomentKind::TimeTz, value: value.micros, offset: value.offset }
     }
 
+    /// What it is of.
+    pub fn kind(&self) -> MomentKind {
+        self.kind
+    }
+
+    /// Whether it is no infinity.
+    pub fn is_finite(&self) -> bool {
+        !matches!(self.instant(), Some(Instant::Past | Instant::Future))
+    }
+
     /// Days for a date, else microseconds.
     pub fn value(&self) -> i64 {
         self.value
@@ -113,8 +130,36 @@ impl Moment {
         if let (Some(one), Some(two)) = (self.instant(), other.instant()) {
             return Some(one.cmp(&two));
         }
-        let utc = |moment: &Self| moment.value - i64::from(moment.offset) * 1_000_000;
-        (self.kind == other.kind).then(|| utc(self).cmp(&utc(other)).then(other.offset.cmp(&self.offset)))
+        (self.kind == other.kind).then(|| self.utc().cmp(&other.utc()).then(other.offset.cmp(&self.offset)))
+    }
+
+    /// A time of day in UTC, in microseconds.
+    fn utc(&self) -> i64 {
+        self.value - i64::from(self.offset) * 1_000_000
+    }
+
+    /// A point in time, from seconds since 1970; a float has microseconds.
+    pub fn from_seconds(lua: Lua, index: i32) -> Option<Self> {
+        let micros = match lua.kind(index) {
+            Kind::Integer => lua.integer(index)?.checked_mul(1_000_000)?,
+            Kind::Float => {
+                let micros = (lua.number(index)? * 1e6).round();
+                (micros.abs() < 9.2e18).then_some(micros as i64)?
+            }
+            _ => return None,
+        };
+        Some(Self::new(MomentKind::TimestampTz, micros))
+    }
+
+    /// What a column of a kind takes for a number: seconds since 1970, or since midnight.
+    pub fn from_number(lua: Lua, index: i32, kind: MomentKind) -> Option<Self> {
+        let moment = Self::from_seconds(lua, index)?;
+        match kind {
+            MomentKind::Time | MomentKind::TimeTz => {
+                (0..=DAY_US).contains(&moment.value).then_some(Self { kind, ..moment })
+            }
+            _ => moment.convert(kind),
+        }
     }
 
     /// The same moment as a value of another kind, where nothing is lost: a date is its midnight, a
@@ -163,12 +208,40 @@ impl Moment {
             out.push_str("(invalid time)");
         }
     }
+
+    /// Appends a point in time as RFC 3339 has it, where it has: `2024-05-17T08:30:00.5Z`.
+    pub fn write_portable(&self, out: &mut String) {
+        let start = out.len();
+        self.write_text(out);
+        let dated = matches!(self.kind, MomentKind::Timestamp | MomentKind::TimestampTz);
+        if dated && self.civil().is_some_and(|(civil, _)| (1..=9_999).contains(&civil.year)) {
+            let bare = out.strip_suffix("+00").map_or(out.len(), str::len);
+            out.truncate(bare);
+            out.push('Z');
+            // Between date and time.
+            out.replace_range(start + 10..start + 11, "T");
+        }
+    }
+
+    /// Appends a point in time as Go's `time.Time` says itself, `2024-05-17 08:30:00.5 +0000 UTC`; the
+    /// others as PostgreSQL does.
+    fn write_said(&self, out: &mut String) {
+        self.write_text(out);
+        let dated = matches!(self.kind, MomentKind::Timestamp | MomentKind::TimestampTz);
+        if dated && self.civil().is_some_and(|(civil, _)| civil.year > 0) {
+            let bare = out.strip_suffix("+00").map_or(out.len(), str::len);
+            out.truncate(bare);
+            out.push_str(" +0000 UTC");
+        }
+    }
 }
 
 /// Makes the metatable.
 pub fn register(lua: Lua) {
-    lua.push_table(0, 8);
+    lua.push_table(0, 12);
     lua.set_function(-1, "__index", index);
+    lua.set_function(-1, "__add", arithmetic::add);
+    lua.set_function(-1, "__sub", arithmetic::subtract);
     lua.set_function(-1, "__eq", |lua| {
         let order = get(lua, 1).zip(get(lua, 2)).and_then(|(one, two)| one.compare(&two));
         lua.push_boolean(order == Some(Ordering::Equal));
@@ -194,19 +267,12 @@ pub fn get(lua: Lua, index: i32) -> Option<Moment> {
     lua.userdata(index)
 }
 
-/// `peerdb.Time(value)`: seconds since 1970 (a float has microseconds), or the text of a time.
+/// `peerdb.Time([value])`: seconds since 1970 (a float has microseconds), or the text of a time; without
+/// a value the first day of the year 1.
 pub fn create(lua: Lua) -> Answer {
-    use crate::lua::Kind;
     let moment = match lua.kind(1) {
-        Kind::Integer => lua
-            .integer(1)
-            .and_then(|seconds| seconds.checked_mul(1_000_000))
-            .map(|micros| Moment::new(MomentKind::TimestampTz, micros)),
-        Kind::Float => lua
-            .number(1)
-            .map(|seconds| (seconds * 1e6).round())
-            .filter(|micros| micros.abs() < 9.2e18)
-            .map(|micros| Moment::new(MomentKind::TimestampTz, micros as i64)),
+        Kind::None => Some(Moment::new(MomentKind::TimestampTz, YEAR_ONE_US)),
+        Kind::Integer | Kind::Float => Moment::from_seconds(lua, 1),
         Kind::String => lua.bytes(1).and_then(|text| std::str::from_utf8(text).ok()).and_then(|text| {
             [
                 MomentKind::TimestampTz,
@@ -248,77 +314,19 @@ fn compare(lua: Lua, holds: fn(Ordering) -> bool) -> Answer {
     Ok(1)
 }
 
-/// Points in time say themselves as `2024-05-17 08:30:00.5 +0000 UTC`, the others as PostgreSQL does.
 fn to_string(lua: Lua) -> Answer {
     let text = &mut lua.session().text;
     text.clear();
     if let Some(moment) = get(lua, 1) {
-        moment.write_text(text);
-        let dated = matches!(moment.kind, MomentKind::Timestamp | MomentKind::TimestampTz);
-        if dated && moment.civil().is_some_and(|(civil, _)| civil.year > 0) {
-            let bare = text.strip_suffix("+00").unwrap_or(text).len();
-            text.truncate(bare);
-            text.push_str(" +0000 UTC");
-        }
+        moment.write_said(text);
     }
     lua.push_str(text);
     Ok(1)
 }
 
 fn index(lua: Lua) -> Answer {
-    let value = get(lua, 1).zip(lua.bytes(2)).map(|(moment, name)| member(&moment, name));
-    match value {
-        Some(Member::Integer(value)) => lua.push_integer(value),
-        Some(Member::Float(value)) => lua.push_number(value),
-        Some(Member::OutOfRange) => return Err(lua.fail("the time is beyond 64-bit integers in this unit")),
-        Some(Member::Missing) | None => lua.push_nil(),
-    }
-    Ok(1)
-}
-
-enum Member {
-    Integer(i64),
-    Float(f64),
-    OutOfRange,
-    /// No such member, or the moment (a time of day, an infinity) has none.
-    Missing,
-}
-
-fn member(moment: &Moment, name: &[u8]) -> Member {
-    let since = |numerator: i128, denominator: i128| {
-        let micros = match moment.instant() {
-            Some(Instant::At(micros)) => micros,
-            Some(_) => return Member::Missing,
-            None => moment.value.into(),
-        };
-        i64::try_from((micros * numerator).div_euclid(denominator))
-            .map_or(Member::OutOfRange, Member::Integer)
-    };
-    let date = |part: fn(Civil) -> i64| {
-        moment.civil().map_or(Member::Missing, |(civil, _)| Member::Integer(part(civil)))
-    };
-    let clock =
-        |part: fn(Clock) -> i64| moment.clock().map_or(Member::Missing, |clock| Member::Integer(part(clock)));
-    match name {
-        b"unix_nano" => since(1_000, 1),
-        b"unix_micro" => since(1, 1),
-        b"unix_milli" => since(1, 1_000),
-        b"unix_second" => since(1, 1_000_000),
-        b"unix" => match moment.instant() {
-            Some(Instant::At(micros)) => Member::Float(micros as f64 / 1e6),
-            Some(Instant::Past) => Member::Float(f64::NEG_INFINITY),
-            Some(Instant::Future) => Member::Float(f64::INFINITY),
-            None => Member::Float(moment.value as f64 / 1e6),
-        },
-        b"year" => date(|civil| civil.year),
-        b"month" => date(|civil| civil.month.into()),
-        b"day" => date(|civil| civil.day.into()),
-        b"yearday" => date(|civil| civil.to_days() - Civil { month: 1, day: 1, ..civil }.to_days() + 1),
-        b"hour" => clock(|clock| clock.hour.into()),
-        b"minute" => clock(|clock| clock.minute.into()),
-        b"second" => clock(|clock| clock.second.into()),
-        b"nanosecond" => clock(|clock| i64::from(clock.micros) * 1_000),
-        b"offset" if moment.kind == MomentKind::TimeTz => Member::Integer(moment.offset.into()),
-        _ => Member::Missing,
+    match get(lua, 1) {
+        Some(moment) => members::push(lua, moment, MEMBERS),
+        None => members::push_nil(lua),
     }
 }

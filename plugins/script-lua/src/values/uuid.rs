@@ -1,9 +1,13 @@
 //! `UUID`: sixteen bytes, indexed from 0.
 
+use std::cmp::Ordering;
+
 use tarn_batch::Type;
 use tarn_batch::text::write_text;
 
 use crate::lua::{Answer, Lua, Slot, Userdata};
+
+mod derived;
 
 /// What `peerdb.type` says.
 pub const TYPE_NAME: &str = "uuid.UUID";
@@ -60,6 +64,8 @@ pub fn register(lua: Lua) {
         lua.push_boolean(same);
         Ok(1)
     });
+    lua.set_function(-1, "__lt", |lua| compare(lua, Ordering::is_lt));
+    lua.set_function(-1, "__le", |lua| compare(lua, Ordering::is_le));
     lua.set_function(-1, "__len", |lua| {
         lua.push_integer(16);
         Ok(1)
@@ -82,20 +88,30 @@ pub fn get(lua: Lua, index: i32) -> Option<Uuid> {
     lua.userdata(index)
 }
 
-/// `peerdb.UUID(text)`.
+/// `peerdb.UUID([text])`: without a text, one that no other record or call has.
 pub fn create(lua: Lua) -> Answer {
     if get(lua, 1).is_some() {
         lua.push_copy(1);
         return Ok(1);
     }
     if lua.is_nil(1) {
-        return Err(lua.fail(
-            "a UUID is made of its text: the same row must give the same result when it is read again",
-        ));
+        match derived::next(lua.session()) {
+            Some(bytes) => push(lua, bytes),
+            None => return Err(lua.fail("there is no record to derive a UUID from while a script is loaded")),
+        }
+        return Ok(1);
     }
     match lua.bytes(1).and_then(Uuid::parse) {
         Some(uuid) => push(lua, uuid.bytes),
         None => return Err(lua.fail("this is not the text of a UUID")),
+    }
+    Ok(1)
+}
+
+fn compare(lua: Lua, holds: fn(Ordering) -> bool) -> Answer {
+    match get(lua, 1).zip(get(lua, 2)) {
+        Some((one, two)) => lua.push_boolean(holds(one.bytes.cmp(&two.bytes))),
+        None => return Err(lua.fail("a UUID can be compared with a UUID only")),
     }
     Ok(1)
 }

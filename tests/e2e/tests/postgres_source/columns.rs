@@ -1,10 +1,11 @@
 //! Columns that change while the stream runs.
 
+use tarn_batch::text::write_text;
 use tarn_batch::{Table, Type};
-use tarn_sdk::Limits;
+use tarn_sdk::{Description, Limits, SourceConfig};
 
 use crate::fixture::{Seen, Source, config, limits, rows, source};
-use crate::server;
+use crate::{major, server};
 
 /// What a stream delivers, the schemas with the rows that follow each.
 fn delivered(source: &mut Source, count: usize) -> Vec<(Option<Table>, Vec<Seen>)> {
@@ -13,7 +14,7 @@ fn delivered(source: &mut Source, count: usize) -> Vec<(Option<Table>, Vec<Seen>
     while found < count {
         let mut changes = source.read(limits(1000)).expect("changes");
         found += changes.rows as usize;
-        delivered.push((changes.schema.pop(), rows(&changes.batch)));
+        delivered.push((changes.schema.pop().map(|described| described.table), rows(&changes.batch)));
         assert!(changes.schema.is_empty(), "one table changes at a time");
     }
     delivered
@@ -159,5 +160,111 @@ fn a_lost_key_is_an_error_with_a_remedy() {
     server().query("ALTER TABLE keyless DROP CONSTRAINT keyless_pkey; INSERT INTO keyless VALUES (2)");
     let failure = source.read(limits(10)).expect_err("no key");
     assert_eq!((failure.code.as_str(), failure.table.as_str()), ("key_missing", "public.keyless"));
+    source.teardown().expect("no failure");
+}
+
+/// What the next description says that older rows hold, by name of column.
+fn filled(source: &mut Source) -> Vec<(String, String)> {
+    let mut changes = source.read(limits(1000)).expect("changes");
+    fills(&changes.schema.pop().expect("the schema changed"))
+}
+
+fn fills(described: &Description) -> Vec<(String, String)> {
+    let fills = described.fills.iter().map(|fill| {
+        let column = &described.table.columns[fill.column];
+        let mut text = String::new();
+        write_text(&column.data_type, &fill.value, &mut text).expect("a value of the column");
+        (column.name.clone(), text)
+    });
+    fills.collect()
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn an_added_column_comes_with_what_older_rows_hold_in_it() {
+    let mut source = streaming("defaulted", "(id int PRIMARY KEY)");
+    server().query("INSERT INTO defaulted VALUES (1)");
+    delivered(&mut source, 1);
+    server().query(
+        "ALTER TABLE defaulted ADD n numeric(10,2) DEFAULT 1.5, ADD t text DEFAULT 'it''s {\"x\"}', ADD e text DEFAULT '',
+         ADD z int, ADD b boolean NOT NULL DEFAULT true, ADD a int[] DEFAULT '{1,NULL}', ADD y bytea DEFAULT '\\x00',
+         ADD w timestamptz DEFAULT '2020-01-01 01:00:00+01', ADD f float8 DEFAULT '-0'",
+    );
+    // The default of later rows is another matter.
+    server().query("ALTER TABLE defaulted ALTER n SET DEFAULT 7, ALTER t DROP DEFAULT");
+    server().query("INSERT INTO defaulted (id) VALUES (2)");
+    let expected = pairs(&[
+        ("n", "1.50"),
+        ("t", "it's {\"x\"}"),
+        ("e", ""),
+        ("b", "t"),
+        ("a", "{1,NULL}"),
+        ("y", "\\x00"),
+        ("w", "2020-01-01 00:00:00+00"),
+        ("f", "-0"),
+    ]);
+    assert_eq!(filled(&mut source), expected);
+    // Who prepares the destination meanwhile must know it as well.
+    assert_eq!(fills(&source.schema().expect("the schema")[0]), expected);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_default_of_each_rows_own_and_one_that_came_later_fill_nothing() {
+    let mut source = streaming("unfilled", "(id int PRIMARY KEY)");
+    server().query("INSERT INTO unfilled VALUES (1)");
+    delivered(&mut source, 1);
+    server().query("ALTER TABLE unfilled ADD u uuid DEFAULT gen_random_uuid(), ADD n int DEFAULT 5");
+    server().query("ALTER TABLE unfilled ADD later int; ALTER TABLE unfilled ALTER later SET DEFAULT 5");
+    server().query("INSERT INTO unfilled (id) VALUES (2)");
+    assert_eq!(filled(&mut source), []);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_added_to_a_partitioned_table_comes_with_it_too() {
+    server().query("CREATE TABLE parted_default (id int PRIMARY KEY) PARTITION BY RANGE (id)");
+    server().query("CREATE TABLE parted_default_1 PARTITION OF parted_default FOR VALUES FROM (0) TO (10)");
+    let mut source = source(server(), config("parted_default", &["public.parted_default"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server().query("INSERT INTO parted_default VALUES (1)");
+    delivered(&mut source, 1);
+    server().query("ALTER TABLE parted_default ADD c int DEFAULT 5");
+    server().query("CREATE TABLE parted_default_2 PARTITION OF parted_default FOR VALUES FROM (10) TO (20)");
+    server().query("INSERT INTO parted_default VALUES (11, 6)");
+    assert_eq!(filled(&mut source), pairs(&[("c", "5")]));
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_that_joins_the_publication_late_is_not_filled() {
+    if major() < 15 {
+        return;
+    }
+    // Rows hold other values in it than the default by then.
+    server().query("CREATE TABLE joining (id int PRIMARY KEY, a int)");
+    server().query("CREATE PUBLICATION joining_pub FOR TABLE joining (id)");
+    let mut source = source(
+        server(),
+        SourceConfig {
+            publication: "joining_pub".to_owned(),
+            publication_managed: false,
+            ..config("joining", &["public.joining"])
+        },
+    );
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server().query("INSERT INTO joining VALUES (1, 1); ALTER TABLE joining ADD c int DEFAULT 5");
+    server().query("UPDATE joining SET c = 6");
+    delivered(&mut source, 2);
+    server().query(
+        "ALTER PUBLICATION joining_pub SET TABLE joining (id, a, c); INSERT INTO joining VALUES (2, 2, 7)",
+    );
+    assert_eq!(filled(&mut source), []);
     source.teardown().expect("no failure");
 }

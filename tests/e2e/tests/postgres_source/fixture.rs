@@ -1,6 +1,6 @@
 //! The plugin over the driver, natively, against a real server.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tarn_batch::text::write_text;
@@ -23,11 +23,18 @@ fn runtime() -> &'static Runtime {
 
 /// Opens the plugin's sessions through the driver.
 #[derive(Clone, Debug)]
-pub struct DriverPeer(Client);
+pub struct DriverPeer {
+    client: Client,
+    /// Every copy that a session was asked for.
+    copies: Arc<Mutex<Vec<String>>>,
+}
 
 /// A session of the driver, called as a plugin calls it.
 #[derive(Debug)]
-pub struct DriverSession(Option<Connection>);
+pub struct DriverSession {
+    connection: Option<Connection>,
+    copies: Arc<Mutex<Vec<String>>>,
+}
 
 impl DriverPeer {
     pub fn new(server: &Postgres) -> Self {
@@ -35,14 +42,20 @@ impl DriverPeer {
     }
 
     pub fn of_role(server: &Postgres, user: &str, password: &str) -> Self {
-        Self(Client::new(PostgresConfig {
+        let client = Client::new(PostgresConfig {
             host: server.host().to_owned(),
             port: server.port(),
             user: user.to_owned(),
             password: Secret::new(password),
             database: server.database().to_owned(),
             ..PostgresConfig::default()
-        }))
+        });
+        Self { client, copies: Arc::default() }
+    }
+
+    fn session(&self, opened: Result<Connection, tarn_postgres::Error>) -> Result<DriverSession, Error> {
+        let connection = opened.map_err(|error| told(&error))?;
+        Ok(DriverSession { connection: Some(connection), copies: Arc::clone(&self.copies) })
     }
 }
 
@@ -50,21 +63,17 @@ impl Peer for DriverPeer {
     type Session = DriverSession;
 
     fn open(&self) -> Result<DriverSession, Error> {
-        runtime()
-            .block_on(self.0.open())
-            .map(|connection| DriverSession(Some(connection)))
-            .map_err(|e| told(&e))
+        self.session(runtime().block_on(self.client.open()))
     }
 
     fn open_replication(&self) -> Result<DriverSession, Error> {
-        let opened = runtime().block_on(self.0.open_replication());
-        opened.map(|connection| DriverSession(Some(connection))).map_err(|error| told(&error))
+        self.session(runtime().block_on(self.client.open_replication()))
     }
 }
 
 impl DriverSession {
     fn connection(&mut self) -> &mut Connection {
-        self.0.as_mut().expect("it is closed only when it is dropped")
+        self.connection.as_mut().expect("it is closed only when it is dropped")
     }
 }
 
@@ -74,6 +83,7 @@ impl Session for DriverSession {
     }
 
     fn copy_out(&mut self, sql: &str) -> Result<(), Error> {
+        self.copies.lock().expect("no panic").push(sql.to_owned());
         runtime().block_on(self.connection().copy_out(sql)).map_err(|error| told(&error))
     }
 
@@ -99,7 +109,7 @@ impl Session for DriverSession {
 
 impl Drop for DriverSession {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
+        if let Some(connection) = self.connection.take() {
             runtime().block_on(connection.close());
         }
     }
@@ -128,6 +138,13 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
 
 pub fn source(server: &Postgres, config: SourceConfig) -> Source {
     PostgresSource::new(DriverPeer::new(server), config)
+}
+
+/// The same, and the copies that it will ask for.
+pub fn watched_source(server: &Postgres, config: SourceConfig) -> (Source, Arc<Mutex<Vec<String>>>) {
+    let peer = DriverPeer::new(server);
+    let copies = Arc::clone(&peer.copies);
+    (PostgresSource::new(peer, config), copies)
 }
 
 /// A row of a batch, its values as the server's text.

@@ -101,8 +101,12 @@ fn row_filters_and_column_lists_hold_for_both_ways() {
     server.query("CREATE PUBLICATION filtered FOR TABLE filtered (id, t) WHERE (id > 15)");
     let mut source = source(server, given("filtered", "public.filtered", "filtered"));
     assert_eq!(source.validate().expect("an answer"), []);
-    let names: Vec<String> =
-        source.schema().expect("the schema")[0].columns.iter().map(|column| column.name.clone()).collect();
+    let names: Vec<String> = source.schema().expect("the schema")[0]
+        .table
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
     assert_eq!(names, ["id", "t"]);
     let start = source.setup().expect("a slot");
     let loaded: Vec<_> = snapshot(&mut source, "public.filtered", &start, 100);

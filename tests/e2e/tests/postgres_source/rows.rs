@@ -103,7 +103,7 @@ fn keys_are_in_the_order_of_their_index_whatever_their_type() {
     server().query("CREATE UNIQUE INDEX keyed_key ON keyed (kind, b, a) INCLUDE (c)");
     server().query("ALTER TABLE keyed REPLICA IDENTITY USING INDEX keyed_key");
     let schema = source.schema().expect("the schema");
-    let keys: Vec<u16> = schema[0].columns.iter().map(|column| column.key).collect();
+    let keys: Vec<u16> = schema[0].table.columns.iter().map(|column| column.key).collect();
     assert_eq!(keys, [3, 2, 0, 1]);
     server()
         .query("INSERT INTO keyed VALUES (1, 'b', 5, 'x'); UPDATE keyed SET kind = 'y'; DELETE FROM keyed");
@@ -131,7 +131,7 @@ fn excluded_columns_never_come() {
     config.tables =
         vec![SourceTable { source: "public.excluding".to_owned(), exclude: vec!["secret".to_owned()] }];
     let mut source = source(server(), config);
-    assert_eq!(source.schema().expect("the schema")[0].columns.len(), 2);
+    assert_eq!(source.schema().expect("the schema")[0].table.columns.len(), 2);
     let start = source.setup().expect("a slot");
     source.open(&start).expect("the stream");
     server().query("INSERT INTO excluding VALUES (1, 's', 'a'); ALTER TABLE excluding ADD d int DEFAULT 7");
@@ -151,7 +151,7 @@ fn generated_columns_are_left_out_of_both_ways_and_identity_columns_are_not() {
     let mut source = streaming("generated", definition);
     let columns = |source: &mut Source| {
         let schema = source.schema().expect("the schema");
-        schema[0].columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>()
+        schema[0].table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(columns(&mut source), ["id", "a"]);
     server().query("INSERT INTO generated (a) VALUES (5)");

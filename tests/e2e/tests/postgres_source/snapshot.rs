@@ -148,3 +148,28 @@ fn a_column_may_have_the_tables_name_and_rows_may_be_wide() {
     assert!(rows.len() == 3 && rows.iter().all(|row| row.after[1].len() == 3_000_000));
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_partition_is_read_with_the_columns_it_was_cut_with() {
+    // The destination has no others: it is told of an added one by the stream.
+    let server = server();
+    server.query("CREATE TABLE grown_loading (id int PRIMARY KEY, a text, b text)");
+    server.query("INSERT INTO grown_loading VALUES (1, 'a', 'b')");
+    let mut source = source(server, config("grown_loading", &["public.grown_loading"]));
+    let start = source.setup().expect("a slot");
+    let partition = source.plan_snapshot("public.grown_loading", 100, 1).expect("partitions").remove(0);
+    server.query(
+        "ALTER TABLE grown_loading ADD c int DEFAULT 5, DROP b; ALTER TABLE grown_loading RENAME a TO d",
+    );
+    let held = source.hold_snapshot().expect("a point");
+    let rows = read(&mut source, &held.token, &partition, &start, 1);
+    assert_eq!(rows.iter().map(|row| row.after.clone()).collect::<Vec<_>>(), [["1", "a"]]);
+    let again = source.plan_catch_up(&partition, &held.horizon).expect("a partition");
+    server.query("UPDATE grown_loading SET c = 6");
+    drop(source);
+    let mut source = crate::fixture::source(server, config("grown_loading", &["public.grown_loading"]));
+    let later = source.hold_snapshot().expect("a point");
+    let rows = read(&mut source, &later.token, &again, &start, 2);
+    assert_eq!(rows.iter().map(|row| row.after.clone()).collect::<Vec<_>>(), [["1", "a"]]);
+    source.teardown().expect("no failure");
+}

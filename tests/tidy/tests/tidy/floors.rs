@@ -30,6 +30,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-json", Host(0)),
     ("tarn-replication", Host(1)),
     ("tarn-transport", Host(1)),
+    ("tarn-client", Host(2)),
     ("tarn-postgres", Host(2)),
     ("tarn-clickhouse", Host(2)),
     ("tarn-catalog", Host(2)),

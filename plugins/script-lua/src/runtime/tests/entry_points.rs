@@ -31,7 +31,9 @@ fn what_is_no_row_is_rejected_and_says_what_a_table_takes() {
         let rejection = reject(body, insert());
         assert_eq!(
             rejection.message,
-            format!("onRecord returned a {kind}: for a table destination it returns r.row, r or nil")
+            format!(
+                "onRecord returned a {kind}: for a table destination it returns r.row, r or nil; messages are for queues"
+            )
         );
     }
     assert!(reject("return r.row, 'x'", insert()).message.contains("several values"));
@@ -52,7 +54,7 @@ fn transform_functions_change_rows_in_place() {
 #[test]
 fn entry_points_are_found_and_named() {
     let named = |source| start(source).0.entry_points();
-    assert_eq!(named("function onRecord(r) end transformRow = print"), ["onRecord"]);
+    assert_eq!(named("function onRecord(r) end transformRow = print"), ["onRecord", "transformRow"]);
     assert_eq!(named("transformRow = print transformRecord = print"), ["transformRecord", "transformRow"]);
     assert_eq!(named("transformRow = print"), ["transformRow"]);
     let fault = refused("local x = 1");

@@ -74,7 +74,7 @@ fn time_tz(micros: i64, offset: i32) -> Vec<u8> {
     bytes
 }
 
-fn array(dimensions: &[u32], elements: &[Option<&[u8]>]) -> Vec<u8> {
+pub(super) fn array(dimensions: &[u32], elements: &[Option<&[u8]>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = ArrayWriter::new(&mut bytes, dimensions.len()).expect("few dimensions");
     for element in elements {
@@ -102,10 +102,10 @@ fn values() -> Vec<(Type, Vec<u8>, &'static str)> {
         integer(9_007_199_254_740_993, "9007199254740993"),
         integer(i64::MIN, "-9223372036854775808"),
         (Type::Float4, 0.5_f32.to_le_bytes().into(), "0.5"),
-        (Type::Float4, 0.1_f32.to_le_bytes().into(), "0.10000000149012"),
-        (Type::Float4, f32::MIN_POSITIVE.to_le_bytes().into(), "1.1754943508223e-38"),
+        (Type::Float4, 0.1_f32.to_le_bytes().into(), "0.10000000149011612"),
+        (Type::Float4, f32::MIN_POSITIVE.to_le_bytes().into(), "1.1754943508222875e-38"),
         (Type::Float8, 1.5e300_f64.to_le_bytes().into(), "1.5e+300"),
-        (Type::Float8, (-0.0_f64).to_le_bytes().into(), "-0.0"),
+        (Type::Float8, (-0.0_f64).to_le_bytes().into(), "-0"),
         (Type::Float8, f64::INFINITY.to_le_bytes().into(), "inf"),
         (numeric(10, 2), b"10.20".to_vec(), "10.20"),
         number("0"),
@@ -188,16 +188,32 @@ fn arrays_are_tables() {
 fn rows_are_json_of_their_types() {
     for (data_type, value, json) in [
         (Type::Int8, 1_618_065_507_111_835_497_i64.to_le_bytes().to_vec(), "1618065507111835497"),
-        (numeric(0, 0), b"951824235837328.10".to_vec(), "951824235837328.10"),
+        (numeric(0, 0), b"951824235837328.10".to_vec(), "\"951824235837328.10\""),
+        (numeric(0, 0), b"NaN".to_vec(), "\"NaN\""),
         (Type::Float4, 0.1_f32.to_le_bytes().to_vec(), "0.1"),
-        (Type::Float8, 1e21_f64.to_le_bytes().to_vec(), "1e21"),
+        (Type::Float4, 8_589_973_504_f32.to_le_bytes().to_vec(), "8589973504"),
+        (Type::Float8, 1e21_f64.to_le_bytes().to_vec(), "1e+21"),
+        (Type::TimestampTz, 500_000_i64.to_le_bytes().to_vec(), "\"1970-01-01 00:00:00.5+0000\""),
+        (Type::Timestamp, 0_i64.to_le_bytes().to_vec(), "\"1970-01-01 00:00:00\""),
+        (Type::TimestampTz, i64::MAX.to_le_bytes().to_vec(), "\"infinity\""),
         (Type::Bytes, vec![0, 1, 255, 7], "\"AAH/Bw==\""),
-        (Type::Json, b"{\"a\": 1.10}".to_vec(), "{\"a\": 1.10}"),
+        (Type::Json, b"{\"a\": 1.10}".to_vec(), r#""{\"a\": 1.10}""#),
         (Type::Date, 0_i32.to_le_bytes().to_vec(), "\"1970-01-01\""),
         (Type::Text, b"a\"\n".to_vec(), "\"a\\\"\\n\""),
         (Type::Int4.array(), array(&[2], &[Some(&5_i32.to_le_bytes()), None]), "[5,null]"),
     ] {
         let row = says("json.encode(r.row)", &data_type, &value);
+        assert_eq!(row, format!("{{\"v\":{json},\"t\":null}}"), "{data_type:?}");
+    }
+    for (options, data_type, value, json) in [
+        ("{json = 'nested'}", Type::Json, b"{\"a\": 1.10}".to_vec(), "{\"a\": 1.10}"),
+        ("{numeric = 'number'}", numeric(0, 0), b"10.20".to_vec(), "10.20"),
+        ("{bytes = 'hex'}", Type::Bytes, vec![0, 255], r#""\\x00ff""#),
+        ("{nan = 'null'}", Type::Float8, f64::NAN.to_le_bytes().to_vec(), "null"),
+        ("{nan = 'text'}", Type::Float4, f32::NEG_INFINITY.to_le_bytes().to_vec(), "\"-Infinity\""),
+        ("{nan = 'text', numeric = 'number'}", numeric(0, 0), b"NaN".to_vec(), "\"NaN\""),
+    ] {
+        let row = says(&format!("json.encode(r.row, {options})"), &data_type, &value);
         assert_eq!(row, format!("{{\"v\":{json},\"t\":null}}"), "{data_type:?}");
     }
     assert!(

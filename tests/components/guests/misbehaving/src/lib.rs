@@ -4,7 +4,7 @@
 mod misdeed;
 
 use tarn_sdk::batch::{BatchWriter, Column, Op, RowHeader, Table, Type, Version};
-use tarn_sdk::{Changes, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::{Changes, Description, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
 
 /// The source; its text is the misdeed's name.
 struct Misbehaving(String);
@@ -23,8 +23,8 @@ impl Source for Misbehaving {
         Ok((0..100_000).map(|field| Problem::new(format!("field {field}"), "x".repeat(1024))).collect())
     }
 
-    fn schema(&mut self) -> Result<Vec<Table>, Failure> {
-        Ok(vec![table()])
+    fn schema(&mut self) -> Result<Vec<Description>, Failure> {
+        Ok(vec![table().into()])
     }
 
     fn setup(&mut self) -> Result<Vec<u8>, Failure> {

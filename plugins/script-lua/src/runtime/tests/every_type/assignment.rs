@@ -147,11 +147,11 @@ fn text_takes_what_has_one_text() {
         ],
     );
     takes(&Type::Bytes, &[("'\\255'", "\\xff")]);
-    refuses(&Type::Bytes, &[("5", "takes a string of bytes, not a integer value")]);
+    refuses(&Type::Bytes, &[("5", "takes a string of bytes, not an integer value")]);
     takes(&Type::Enum, &[("'sad'", "sad")]);
-    refuses(&Type::Enum, &[("5", "takes a label as a string, not a integer value")]);
+    refuses(&Type::Enum, &[("5", "takes a label as a string, not an integer value")]);
     takes(&Type::Bool, &[("not v", "f")]);
-    refuses(&Type::Bool, &[("1", "takes true or false, not a integer value")]);
+    refuses(&Type::Bool, &[("1", "takes true or false, not an integer value")]);
 }
 
 #[test]
@@ -183,9 +183,16 @@ fn times_take_times_and_their_text() {
             ("tostring(v)", "1969-12-31 23:59:59.999999+00"),
             ("'-infinity'", "-infinity"),
             ("peerdb.Time(0.5)", "1970-01-01 00:00:00.5+00"),
+            ("1700000000", "2023-11-14 22:13:20+00"),
+            ("1700000000.25", "2023-11-14 22:13:20.25+00"),
         ],
     );
     takes(&Type::Interval, &[("peerdb.Interval(1)", "1 mon")]);
+    takes(&Type::Date, &[("86400", "1970-01-02")]);
+    takes(&Type::Time, &[("3723.5", "01:02:03.5")]);
+    takes(&Type::TimeTz, &[("60", "00:01:00+00")]);
+    refuses(&Type::Date, &[("1", "takes a date, and this number of seconds is none")]);
+    refuses(&Type::Time, &[("-1", "takes a time of day, and this number of seconds is none")]);
     refuses(
         &Type::Date,
         &[
@@ -202,7 +209,8 @@ fn times_take_times_and_their_text() {
         &Type::TimestampTz,
         &[
             ("'2024-01-01 00:00:00'", "takes a timestamp with its zone, and this string is none"),
-            ("1700000000", "takes a timestamp with its zone, not a integer value"),
+            ("1e300", "takes a timestamp with its zone, and this number of seconds is none"),
+            ("true", "takes a timestamp with its zone, not a boolean value"),
         ],
     );
     refuses(&Type::Interval, &[("'1 day'", "takes an Interval, not a string value")]);
@@ -225,7 +233,7 @@ fn arrays_take_tables_of_one_shape() {
             ("{{1}, {2, 3}}", "takes arrays whose rows have one length"),
             ("{1, {2}}", "cannot hold an element of this array"),
             ("{1, 1 << 40}", OUT_OF_RANGE),
-            ("5", "takes a table of elements, not a integer value"),
+            ("5", "takes a table of elements, not an integer value"),
         ],
     );
 }
@@ -249,7 +257,7 @@ fn uuids_take_their_text() {
         &Type::Uuid,
         &[
             ("'ffff'", "takes the text of a UUID, and this string is none"),
-            ("5", "takes a UUID, not a integer value"),
+            ("5", "takes a UUID, not an integer value"),
         ],
     );
 }
@@ -271,6 +279,11 @@ fn json_columns_take_json_and_values() {
         &[
             ("'nope'", "takes JSON text, and this string is none"),
             ("print", "takes JSON, not a function value"),
+            ("{1, a = 1}", "takes JSON: a table with both items and fields has no JSON form"),
+            (
+                "setmetatable({}, {__json = function() return 1 end})",
+                "takes JSON: a table with __json cannot be used here: json.encode it first",
+            ),
         ],
     );
 }

@@ -1,0 +1,208 @@
+//! The answers of the API, as far as the command line reads them.
+
+use serde::Deserialize;
+use tarn_model::{ClickHouseConfig, MirrorSpec, MirrorState, PostgresConfig, ScriptLanguage};
+
+/// `GET peers/list`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerList {
+    pub(crate) items: Vec<PeerItem>,
+    pub(crate) source_items: Vec<PeerItem>,
+    pub(crate) destination_items: Vec<PeerItem>,
+}
+
+/// A peer in a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerItem {
+    pub(crate) name: String,
+    pub(crate) r#type: String,
+}
+
+/// `GET peers/info/{name}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerInfo {
+    pub(crate) peer: PeerShown,
+    pub(crate) version: String,
+}
+
+/// A peer with its settings, secrets masked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerShown {
+    pub(crate) name: String,
+    pub(crate) r#type: String,
+    pub(crate) postgres_config: Option<PostgresConfig>,
+    pub(crate) clickhouse_config: Option<ClickHouseConfig>,
+}
+
+/// `POST peers/create` and `peers/validate`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerOutcome {
+    pub(crate) status: String,
+    pub(crate) message: String,
+}
+
+/// `POST peers/compare`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerComparison {
+    pub(crate) exists: bool,
+    pub(crate) differences: Vec<PeerDifference>,
+}
+
+/// A field in which a stored peer differs; secrets are masks on both sides.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PeerDifference {
+    pub(crate) field: String,
+    pub(crate) stored: String,
+    pub(crate) given: String,
+}
+
+/// `GET mirrors/list`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct MirrorList {
+    pub(crate) mirrors: Vec<MirrorItem>,
+}
+
+/// A mirror in a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct MirrorItem {
+    pub(crate) name: String,
+    pub(crate) source_name: String,
+    pub(crate) destination_name: String,
+    /// Milliseconds since 1970.
+    pub(crate) created_at: i64,
+    pub(crate) status: MirrorState,
+}
+
+/// `POST mirrors/status`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct MirrorStatus {
+    pub(crate) flow_job_name: String,
+    pub(crate) current_flow_state: MirrorState,
+    #[serde(default)]
+    pub(crate) created_at: String,
+    #[serde(default)]
+    pub(crate) cdc_status: CdcStatus,
+}
+
+/// The further part of a status.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CdcStatus {
+    pub(crate) config: MirrorSpec,
+    pub(crate) snapshot_status: SnapshotStatus,
+    pub(crate) cdc_batches: Vec<Batch>,
+    pub(crate) rows_synced: u64,
+}
+
+/// The snapshot, table by table.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SnapshotStatus {
+    pub(crate) clones: Vec<TableLoad>,
+}
+
+/// One table's snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct TableLoad {
+    pub(crate) table_name: String,
+    pub(crate) source_table: String,
+    pub(crate) num_partitions_completed: u32,
+    pub(crate) num_partitions_total: u32,
+    pub(crate) num_rows_synced: u64,
+    pub(crate) avg_time_per_partition_ms: u64,
+    pub(crate) consolidate_completed: bool,
+}
+
+/// A batch of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Batch {
+    pub(crate) batch_id: u64,
+    pub(crate) num_rows: u64,
+    pub(crate) start_time: String,
+    pub(crate) end_time: Option<String>,
+}
+
+/// `POST mirrors/cdc/batches`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct BatchList {
+    pub(crate) cdc_batches: Vec<Batch>,
+}
+
+/// `POST mirrors/state_change`; of an edit that was taken it is empty.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StateChanged {
+    pub(crate) ok: Option<bool>,
+    pub(crate) error_message: String,
+}
+
+/// `POST mirrors/logs`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LogPage {
+    pub(crate) errors: Vec<LogEntry>,
+}
+
+/// A line of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct LogEntry {
+    pub(crate) id: i64,
+    pub(crate) flow_name: String,
+    pub(crate) error_message: String,
+    pub(crate) error_type: String,
+    /// Milliseconds since 1970.
+    pub(crate) error_timestamp: i64,
+}
+
+/// `GET scripts/{id}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ScriptList {
+    pub(crate) scripts: Vec<Script>,
+}
+
+/// A script at its newest version.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Script {
+    pub(crate) id: i64,
+    pub(crate) lang: ScriptLanguage,
+    pub(crate) name: String,
+    pub(crate) source: String,
+}
+
+/// `GET scripts/{id}/versions`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct VersionList {
+    pub(crate) versions: Vec<ScriptVersion>,
+}
+
+/// A version of a script.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ScriptVersion {
+    pub(crate) version: u32,
+    pub(crate) lang: String,
+    pub(crate) source: String,
+    pub(crate) digest: String,
+    pub(crate) created_at: String,
+}
+
+/// `POST scripts`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ScriptStored {
+    pub(crate) id: i64,
+}

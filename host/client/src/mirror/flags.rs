@@ -1,0 +1,258 @@
+//! A mirror's settings as flags.
+
+use std::str::FromStr;
+
+use clap::Args;
+use tarn_model::{MirrorEdit, MirrorSpec, TableMapping};
+
+use crate::error::Error;
+
+/// A table and where it goes: `schema.table:target`, or `schema.table` for a target of the table's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TablePair {
+    source: String,
+    destination: String,
+}
+
+impl FromStr for TablePair {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "schema.table:target or schema.table is expected";
+        let (source, destination) = match text.rsplit_once(':') {
+            Some((source, destination)) => (source, destination),
+            None => (text, text.split_once('.').ok_or(FORM)?.1),
+        };
+        if source.is_empty() || destination.is_empty() {
+            return Err(FORM);
+        }
+        Ok(Self { source: source.into(), destination: destination.into() })
+    }
+}
+
+/// Columns of a table that are left out: `schema.table:column,column`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exclusion {
+    source: String,
+    columns: Vec<String>,
+}
+
+impl FromStr for Exclusion {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "schema.table:column,column is expected";
+        let (source, columns) = text.rsplit_once(':').ok_or(FORM)?;
+        let columns: Vec<String> = columns.split(',').map(|column| column.trim().to_owned()).collect();
+        if source.is_empty() || columns.iter().any(String::is_empty) {
+            return Err(FORM);
+        }
+        Ok(Self { source: source.into(), columns })
+    }
+}
+
+/// A mirror as flags say it.
+#[derive(Debug, Args)]
+pub struct SpecFlags {
+    /// The mirror's name: lower-case letters, digits and _.
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    name: Option<String>,
+    /// Peer that records come from.
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    source: Option<String>,
+    /// Peer that records go to.
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    destination: Option<String>,
+    /// A table: schema.table:target, or schema.table for a target of the same name. May be repeated.
+    #[arg(
+        long = "table",
+        value_name = "SOURCE[:TARGET]",
+        required_unless_present = "file",
+        conflicts_with = "file"
+    )]
+    tables: Vec<TablePair>,
+    /// Columns to leave out: schema.table:column,column. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMNS", conflicts_with = "file")]
+    exclude: Vec<Exclusion>,
+    /// Stream changes only; rows that exist are not loaded.
+    #[arg(long, conflicts_with = "file")]
+    no_snapshot: bool,
+    /// Load only, and stream no changes.
+    #[arg(long, conflicts_with_all = ["file", "no_snapshot"])]
+    snapshot_only: bool,
+    /// Replace the rows that an earlier mirror brought.
+    #[arg(long, conflicts_with = "file")]
+    resync: bool,
+    /// Script that transforms records: name, or name@version.
+    #[arg(long, default_value = "", conflicts_with = "file")]
+    script: String,
+    /// Publication to use; the mirror makes its own by default.
+    #[arg(long, default_value = "", conflicts_with = "file")]
+    publication: String,
+    /// Replication slot to use; the mirror makes its own by default.
+    #[arg(long, default_value = "", conflicts_with = "file")]
+    slot: String,
+    /// Column that marks deleted rows, _tarn_is_deleted by default.
+    #[arg(long, value_name = "COLUMN", default_value = "", conflicts_with = "file")]
+    soft_delete_column: String,
+    /// Column of the write's time, _tarn_synced_at by default.
+    #[arg(long, value_name = "COLUMN", default_value = "", conflicts_with = "file")]
+    synced_at_column: String,
+    #[command(flatten)]
+    numbers: NumberFlags,
+}
+
+/// The numbers that a mirror is created with, and that an edit may change.
+#[derive(Debug, Args)]
+pub struct NumberFlags {
+    /// Most rows of one write, 250000 by default.
+    #[arg(long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+    batch_size: u32,
+    /// Longest time in seconds that a row waits for company, 10 by default.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
+    idle_timeout: u64,
+    /// Rows of one partition of the snapshot, 1000000 by default.
+    #[arg(long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+    rows_per_partition: u32,
+    /// Partitions loaded at the same time, 4 by default.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    workers: u32,
+    /// Tables loaded at the same time, 1 by default.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    tables_in_parallel: u32,
+}
+
+/// What an edit changes.
+#[derive(Debug, Args)]
+pub struct EditFlags {
+    /// A table to take in: schema.table:target. May be repeated.
+    #[arg(long, value_name = "SOURCE[:TARGET]")]
+    add_table: Vec<TablePair>,
+    /// A table to let go of, by its name at the source. May be repeated.
+    #[arg(long, value_name = "SOURCE")]
+    remove_table: Vec<String>,
+    /// Columns of an added table to leave out: schema.table:column,column. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMNS", requires = "add_table")]
+    exclude: Vec<Exclusion>,
+    /// Stream the added tables from now on without the rows that they have.
+    #[arg(long, requires = "add_table")]
+    no_snapshot: bool,
+    #[command(flatten)]
+    numbers: NumberFlags,
+}
+
+impl SpecFlags {
+    /// Whether a number is given, which a file would say instead.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.numbers.is_given()
+    }
+
+    /// The mirror, its defaults filled in.
+    pub(super) fn spec(self) -> Result<MirrorSpec, Error> {
+        let mut spec = MirrorSpec {
+            name: self.name.unwrap_or_default(),
+            source_peer: self.source.unwrap_or_default(),
+            destination_peer: self.destination.unwrap_or_default(),
+            tables: mappings(self.tables, self.exclude)?,
+            do_initial_snapshot: !self.no_snapshot,
+            initial_snapshot_only: self.snapshot_only,
+            resync: self.resync,
+            max_batch_size: self.numbers.batch_size,
+            idle_timeout_seconds: self.numbers.idle_timeout,
+            publication_name: self.publication,
+            replication_slot_name: self.slot,
+            snapshot_num_rows_per_partition: self.numbers.rows_per_partition,
+            snapshot_max_parallel_workers: self.numbers.workers,
+            snapshot_num_tables_in_parallel: self.numbers.tables_in_parallel,
+            soft_delete_col_name: self.soft_delete_column,
+            synced_at_col_name: self.synced_at_column,
+            script: self.script,
+            ..MirrorSpec::default()
+        };
+        spec.fill_defaults();
+        Ok(spec)
+    }
+}
+
+impl EditFlags {
+    /// Refuses an edit of nothing.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let is_empty = self.add_table.is_empty() && self.remove_table.is_empty() && !self.numbers.is_given();
+        let nothing = "the edit changes nothing; `tarn mirror edit --help` says what it can";
+        if is_empty { Err(Error::Usage(nothing.into())) } else { Ok(()) }
+    }
+
+    /// The edit of a mirror that is `stored` like this.
+    pub(super) fn edit(self, stored: &MirrorSpec) -> Result<MirrorEdit, Error> {
+        let removed = self.remove_table.into_iter().map(|source| {
+            let known = stored.tables.iter().find(|table| table.source == source);
+            // The server says of an unknown one that it is not in the mirror.
+            known.cloned().unwrap_or(TableMapping { source, ..TableMapping::default() })
+        });
+        Ok(MirrorEdit {
+            removed_tables: removed.collect(),
+            additional_tables: mappings(self.add_table, self.exclude)?,
+            batch_size: self.numbers.batch_size,
+            idle_timeout: self.numbers.idle_timeout,
+            snapshot_num_rows_per_partition: self.numbers.rows_per_partition,
+            snapshot_max_parallel_workers: self.numbers.workers,
+            snapshot_num_tables_in_parallel: self.numbers.tables_in_parallel,
+            skip_initial_snapshot_for_table_additions: self.no_snapshot,
+        })
+    }
+}
+
+impl NumberFlags {
+    /// Whether any is given.
+    fn is_given(&self) -> bool {
+        let small = [self.batch_size, self.rows_per_partition, self.workers, self.tables_in_parallel];
+        self.idle_timeout != 0 || small.iter().any(|number| *number != 0)
+    }
+}
+
+fn mappings(pairs: Vec<TablePair>, exclusions: Vec<Exclusion>) -> Result<Vec<TableMapping>, Error> {
+    let mut tables: Vec<_> = pairs
+        .into_iter()
+        .map(|TablePair { source, destination }| TableMapping {
+            source,
+            destination,
+            ..TableMapping::default()
+        })
+        .collect();
+    for Exclusion { source, columns } in exclusions {
+        let table = tables
+            .iter_mut()
+            .find(|table| table.source == source)
+            .ok_or_else(|| Error::Usage(format!("--exclude names {source}, which is none of the tables")))?;
+        table.exclude.extend(columns);
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(source: &str, destination: &str) -> TablePair {
+        TablePair { source: source.into(), destination: destination.into() }
+    }
+
+    #[test]
+    fn a_table_goes_where_it_says_or_to_its_own_name() {
+        assert_eq!("public.a:b".parse(), Ok(pair("public.a", "b")));
+        assert_eq!("public.a".parse(), Ok(pair("public.a", "a")));
+        assert_eq!("public.a:db.b".parse(), Ok(pair("public.a", "db.b")));
+        for wrong in ["a", "public.a:", ":b", ""] {
+            assert!(wrong.parse::<TablePair>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn excluded_columns_belong_to_a_table_that_is_there() {
+        let exclusion: Exclusion = "public.a:x, y".parse().expect("good");
+        let tables = mappings(vec![pair("public.a", "a")], vec![exclusion.clone()]).expect("good");
+        assert_eq!(tables[0].exclude, ["x", "y"]);
+        assert!(mappings(vec![pair("public.b", "b")], vec![exclusion]).is_err());
+        assert!("public.a".parse::<Exclusion>().is_err() && "public.a:x,".parse::<Exclusion>().is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Mirrors at one moment.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tarn_model::Timestamp;
+
+use crate::answer::{Batch, MirrorList, MirrorStatus, TableLoad};
+use crate::calls::state_name;
+use crate::config::WATCH_BATCHES;
+use crate::error::Error;
+use crate::http::Client;
+use crate::output::Report;
+use crate::table::{Table, grouped};
+
+pub(super) async fn list(client: &Client) -> Result<Report, Error> {
+    let answer = client.get("mirrors/list").await?;
+    let mut table = Table::new(&["NAME", "STATE", "SOURCE", "DESTINATION", "CREATED"]);
+    for mirror in client.read::<MirrorList>(&answer)?.mirrors {
+        let created = Timestamp::from_micros(mirror.created_at.saturating_mul(1000)).to_string();
+        table.row([
+            mirror.name,
+            state_name(mirror.status).to_owned(),
+            mirror.source_name,
+            mirror.destination_name,
+            second(&created).to_owned(),
+        ]);
+    }
+    Ok(Report::new(table.render(), answer))
+}
+
+pub(super) async fn describe(client: &Client, name: &str) -> Result<Report, Error> {
+    let answer =
+        client.post("mirrors/status", &json!({"flow_job_name": name, "include_flow_info": true})).await?;
+    let status: MirrorStatus = client.read(&answer)?;
+    Ok(Report::new(described(&status), answer))
+}
+
+fn described(status: &MirrorStatus) -> String {
+    let MirrorStatus { flow_job_name, current_flow_state, created_at, cdc_status } = status;
+    let config = &cdc_status.config;
+    let mut facts = vec![
+        ("mirror", flow_job_name.clone()),
+        ("state", state_name(*current_flow_state).to_owned()),
+        ("from", config.source_peer.clone()),
+        ("to", config.destination_peer.clone()),
+        ("created", second(created_at).to_owned()),
+        ("script", config.script.clone()),
+        ("publication", config.publication()),
+        ("slot", config.slot()),
+        ("snapshot", if config.do_initial_snapshot { "yes" } else { "no" }.to_owned()),
+        ("batch size", format!("{} rows", grouped(config.max_batch_size.into()))),
+        ("idle timeout", format!("{} s", config.idle_timeout_seconds)),
+        ("rows streamed", grouped(cdc_status.rows_synced)),
+    ];
+    facts.retain(|(_, value)| !value.is_empty());
+    let mut text = String::new();
+    for (name, value) in facts {
+        let _fits = writeln!(text, "{name:<15}{value}");
+    }
+    let mut tables = Table::new(&["TABLE", "TARGET", "EXCLUDED", "#PARTITIONS", "#ROWS LOADED"]);
+    for table in &config.tables {
+        let load = cdc_status.snapshot_status.clones.iter().find(|load| load.source_table == table.source);
+        let rows = load.map_or_else(String::new, |load| grouped(load.num_rows_synced));
+        let exclude = table.exclude.join(",");
+        tables.row([
+            table.source.clone(),
+            table.destination.clone(),
+            exclude,
+            load.map(partitions).unwrap_or_default(),
+            rows,
+        ]);
+    }
+    let _fits = write!(text, "\n{}", tables.render());
+    if !cdc_status.cdc_batches.is_empty() {
+        let newest: Vec<_> = cdc_status.cdc_batches.iter().take(WATCH_BATCHES as usize).collect();
+        let _fits = write!(text, "\n{}", batches(&newest));
+    }
+    text
+}
+
+/// `3/12`, or nothing before there is a plan.
+pub(super) fn partitions(load: &TableLoad) -> String {
+    match load.num_partitions_total {
+        0 => String::new(),
+        total => format!("{}/{total}", load.num_partitions_completed),
+    }
+}
+
+/// Batches as a table.
+pub(super) fn batches(batches: &[&Batch]) -> String {
+    let mut table = Table::new(&["#BATCH", "#ROWS", "BEGAN", "ENDED"]);
+    for batch in batches {
+        table.row([
+            batch.batch_id.to_string(),
+            grouped(batch.num_rows),
+            second(&batch.start_time).to_owned(),
+            batch.end_time.as_deref().map_or("under way", second).to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+/// A moment of the API without its fraction: nobody reads microseconds in a table.
+pub(super) fn second(moment: &str) -> &str {
+    moment.split_once('.').map_or(moment.trim_end_matches('Z'), |(second, _)| second)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_mirror_is_described_with_its_tables_and_batches() {
+        let answer = json!({"flowJobName": "orders", "currentFlowState": "STATUS_RUNNING",
+            "createdAt": "2026-01-01T10:00:00.123456Z", "cdcStatus": {
+                "config": {"flowJobName": "orders", "sourceName": "shop", "destinationName": "analytics",
+                    "doInitialSnapshot": true, "maxBatchSize": 250_000, "idleTimeoutSeconds": "10",
+                    "tableMappings": [{"sourceTableIdentifier": "public.orders",
+                        "destinationTableIdentifier": "orders", "exclude": ["a", "b"]}]},
+                "snapshotStatus": {"clones": [{"tableName": "orders", "sourceTable": "public.orders",
+                    "numPartitionsCompleted": 3, "numPartitionsTotal": 12, "numRowsSynced": "1234567"}]},
+                "cdcBatches": [{"batchId": "2", "numRows": "1000", "startTime": "2026-01-01T10:00:01.5Z",
+                    "endTime": null}],
+                "rowsSynced": "1000"}});
+        let status: MirrorStatus = tarn_json::from_value(&answer).expect("an answer");
+        let expected = "\
+mirror         orders
+state          RUNNING
+from           shop
+to             analytics
+created        2026-01-01T10:00:00
+publication    tarn_pub_orders
+slot           tarn_slot_orders
+snapshot       yes
+batch size     250,000 rows
+idle timeout   10 s
+rows streamed  1,000
+
+TABLE          TARGET  EXCLUDED  PARTITIONS  ROWS LOADED
+public.orders  orders  a,b             3/12    1,234,567
+
+BATCH   ROWS  BEGAN                ENDED
+    2  1,000  2026-01-01T10:00:01  under way
+";
+        assert_eq!(described(&status), expected);
+    }
+}

@@ -1,0 +1,126 @@
+//! Tables whose rows were written anew at the source.
+//!
+//! The server does so for some changes of columns (a type that is stored otherwise, `USING`, a default that is
+//! another one in each row), and tells a stream nothing of the values that rows got by it. The catalog shows that
+//! it happened: the table has another file, and the definitions of columns are younger than the last look. A
+//! file alone says nothing, for emptying or packing a table makes a new one, too.
+
+use crate::catalog::{CatalogColumn, CatalogTable, Earlier};
+use crate::mark::Mark;
+
+/// What a person must know of a table that was written anew since it was marked; nothing where its rows are
+/// what the stream says of them. `horizon` is that of the marks.
+pub(crate) fn warning(table: &CatalogTable, mark: &Mark, horizon: u64) -> Option<String> {
+    if table.file == mark.file || horizon == 0 {
+        return None;
+    }
+    let is_young = |column: &&CatalogColumn| is_younger(column.defined_by, horizon);
+    let (known, added): (Vec<_>, Vec<_>) =
+        table.columns.iter().filter(is_young).partition(|column| mark.delivered.contains(column.attribute));
+    let names = |columns: &mut dyn Iterator<Item = &CatalogColumn>| {
+        columns.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let changed = names(&mut known.into_iter());
+    let filled = |column: &&CatalogColumn| !column.generated && column.earlier == Earlier::Unknown;
+    let added = names(&mut added.into_iter().filter(|column| !mark.delivered.is_empty() && filled(column)));
+    let what = match (changed.is_empty(), added.is_empty()) {
+        (true, true) => return None,
+        (false, true) => format!("a change of columns {changed}"),
+        (true, false) => format!("columns that were added with a default of each row's own: {added}"),
+        (false, false) => format!("a change of columns {changed} and the added columns {added}"),
+    };
+    Some(format!(
+        "the rows of {} were written anew by {what}. The server does not publish what they hold now: at the \
+         destination, rows that do not change from here on keep the values from before, and NULL in added columns. \
+         Where that is not what the source shows, resync the mirror, or edit the table out of it and add it again",
+        table.name
+    ))
+}
+
+/// Whether a definition was made by a transaction that had not ended for certain at the horizon. Of a
+/// transaction's number the catalog has 32 bits: one that is two thousand million transactions old looks young.
+fn is_younger(defined_by: u32, horizon: u64) -> bool {
+    // The lower 32 bits.
+    defined_by.wrapping_sub(horizon as u32) < 1 << 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attributes::Attributes;
+    use crate::catalog::{Identity, Kind};
+    use crate::mark::Marks;
+    use crate::table_name::TableName;
+
+    const HORIZON: u64 = 7 << 32 | 1000;
+
+    /// Columns by name, number, transaction, and what older rows hold in them.
+    fn table(file: u32, columns: &[(&str, i32, u32, Earlier)]) -> CatalogTable {
+        let columns = columns.iter().map(|(name, attribute, defined_by, earlier)| CatalogColumn {
+            attribute: *attribute,
+            name: (*name).to_owned(),
+            type_oid: 23,
+            type_modifier: -1,
+            not_null: false,
+            generated: false,
+            defined_by: *defined_by,
+            earlier: earlier.clone(),
+            key: 0,
+        });
+        CatalogTable {
+            oid: 1,
+            name: TableName::new("public", "t"),
+            kind: Kind::Ordinary,
+            identity: Identity::Default,
+            file,
+            columns: columns.collect(),
+        }
+    }
+
+    fn told(table: &CatalogTable, delivered: &[i32]) -> Option<String> {
+        let mut marks = Marks::new(HORIZON);
+        let delivered: Attributes = delivered.iter().copied().collect();
+        marks.add(&table.name, 1, 50, delivered);
+        warning(table, marks.get(&table.name).expect("it is marked"), HORIZON)
+    }
+
+    #[test]
+    fn columns_that_were_changed_with_the_file_are_told() {
+        let changed = table(51, &[("id", 1, 999, Earlier::Null), ("a", 2, 1000, Earlier::Null)]);
+        let warning = told(&changed, &[1, 2]).expect("it was written anew");
+        assert!(warning.contains("public.t") && warning.contains("columns a."), "{warning}");
+    }
+
+    #[test]
+    fn added_columns_are_told_where_each_row_got_a_value_of_its_own() {
+        let columns = [
+            ("id", 1, 999, Earlier::Null),
+            ("u", 3, 1001, Earlier::Unknown),
+            ("n", 4, 1001, Earlier::Null),
+            ("c", 5, 1001, Earlier::Value("x".to_owned())),
+        ];
+        let warning = told(&table(51, &columns), &[1]).expect("it was written anew");
+        assert!(warning.contains("own: u."), "{warning}");
+        // The default came after the column: the file is the same.
+        assert_eq!(told(&table(50, &columns), &[1]), None);
+    }
+
+    #[test]
+    fn a_table_that_was_emptied_packed_or_never_described_is_none_of_it() {
+        let columns = [("id", 1, 999, Earlier::Null), ("u", 3, 998, Earlier::Unknown)];
+        assert_eq!(told(&table(51, &columns), &[1, 3]), None);
+        assert_eq!(told(&table(51, &[("u", 3, 1001, Earlier::Unknown)]), &[]), None);
+        let marked_by_nobody = table(51, &[("id", 1, 1001, Earlier::Null)]);
+        let mut marks = Marks::new(0);
+        marks.add(&marked_by_nobody.name, 1, 50, [1].into_iter().collect());
+        let mark = marks.get(&marked_by_nobody.name).expect("it is marked");
+        assert_eq!(warning(&marked_by_nobody, mark, 0), None);
+    }
+
+    #[test]
+    fn numbers_are_compared_around_their_end() {
+        assert!(is_younger(3, (1 << 32) - 5));
+        assert!(!is_younger(u32::MAX - 8, (1 << 32) - 5));
+        assert!(is_younger(u32::MAX - 4, (1 << 32) - 5));
+    }
+}

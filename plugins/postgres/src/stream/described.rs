@@ -1,0 +1,102 @@
+//! A relation as its message and the catalog say of it together.
+
+use tarn_batch::{Column, Table};
+use tarn_sdk::Failure;
+
+use super::relations::{Cell, Replicated};
+use crate::catalog::{CatalogColumn, CatalogTable};
+use crate::mapped::Mapped;
+use crate::mark::Mark;
+use crate::pgoutput::{Relation, RelationColumn};
+use crate::publication::narrowed;
+use crate::settings::MappedTable;
+use crate::type_catalog::Types;
+
+/// What is known of a relation beside its message.
+pub(super) struct Described<'a> {
+    pub(super) catalog: Option<&'a CatalogTable>,
+    /// What was known of the table before this message.
+    pub(super) before: Option<&'a Table>,
+}
+
+impl Described<'_> {
+    /// The relation as it is replicated. The types of its columns must have been looked up.
+    pub(super) fn replicated(
+        &self,
+        relation: &Relation<'_>,
+        columns: &[RelationColumn<'_>],
+        mapping: &MappedTable,
+        types: &Types,
+    ) -> Result<Replicated, Failure> {
+        let mut batch_columns = Vec::with_capacity(columns.len());
+        let mut decoders = Vec::with_capacity(columns.len());
+        let mut cells = Vec::with_capacity(columns.len());
+        for column in columns {
+            // B098: excluded by name, in every version.
+            if mapping.exclude.iter().any(|excluded| excluded == column.name) {
+                cells.push(Cell::Excluded);
+                continue;
+            }
+            let column_type = types.get((column.type_oid, column.type_modifier));
+            let (attribute, nullable, key) = self.place(column, relation, batch_columns.len());
+            batch_columns.push(Column {
+                name: column.name.to_owned(),
+                data_type: column_type.data_type.clone(),
+                type_name: column_type.name.clone(),
+                nullable,
+                key,
+                attribute,
+            });
+            decoders.push(column_type.decoder.clone());
+            cells.push(Cell::Decoded { decoder: column_type.decoder.clone(), in_key: key != 0 });
+        }
+        if batch_columns.iter().all(|column| column.key == 0) {
+            let message = "the table has no primary key or replica identity index any more";
+            return Err(Failure::permanent("key_missing", message)
+                .with_hint(format!(
+                    "ALTER TABLE {} ADD PRIMARY KEY, then resume the mirror",
+                    mapping.name.sql()
+                ))
+                .with_table(mapping.name.to_string()));
+        }
+        let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
+        let mapped = Mapped::new(id, mapping, batch_columns, decoders);
+        Ok(Replicated::new(relation.oid, mapped, cells, mapping.loading))
+    }
+
+    /// A column that the stream had and the table still has may only be missing where the publication leaves
+    /// it out. Nothing is said where the message is from a time whose names the catalog does not have any more.
+    pub(super) fn require_columns(
+        &self,
+        replicated: &Replicated,
+        mark: &Mark,
+        publication: &str,
+    ) -> Result<(), Failure> {
+        let (Some(catalog), Some(described)) = (self.catalog, replicated.attributes()) else { return Ok(()) };
+        let left_out = catalog.columns.iter().filter(|column| {
+            mark.delivered.contains(column.attribute) && !described.contains(column.attribute)
+        });
+        let left_out: Vec<&str> = left_out.map(|column| column.name.as_str()).collect();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        Err(narrowed(publication, &replicated.name(), &left_out))
+    }
+
+    /// A column's attribute number, whether it may be NULL, and its place in the key. The message has
+    /// none of these. The catalog has them as of now, which may be later than the message: a column it
+    /// does not have any more keeps what was known of it.
+    fn place(&self, column: &RelationColumn<'_>, relation: &Relation<'_>, index: usize) -> (i32, bool, u16) {
+        let same = |found: &&CatalogColumn| found.name == column.name;
+        if let Some(found) = self.catalog.and_then(|catalog| catalog.columns.iter().find(same)) {
+            return (found.attribute, !found.not_null, found.key);
+        }
+        let same = |found: &&Column| found.name == column.name;
+        if let Some(found) = self.before.and_then(|before| before.columns.iter().find(same)) {
+            return (found.attribute, found.nullable, found.key);
+        }
+        let in_key = column.in_key && relation.identity != b'f';
+        let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
+        (0, !in_key, if in_key { place } else { 0 })
+    }
+}

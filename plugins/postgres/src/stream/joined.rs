@@ -1,0 +1,52 @@
+//! Columns that the publication left out before.
+
+use tarn_batch::Column;
+use tarn_sdk::{Failure, log};
+
+use super::relations::Replicated;
+use crate::attributes::Attributes;
+use crate::mark::Mark;
+use crate::peer::Peer;
+use crate::publication;
+use crate::server::Server;
+use crate::settings::{Publication, Settings};
+use crate::side::Side;
+
+/// Columns that are new in the stream and not in the table: they were left out of it before, so that rows of
+/// the destination lack them.
+pub(super) fn joined<P: Peer>(
+    replicated: &Replicated,
+    mark: &Mark,
+    server: &Server,
+    side: &mut Side<P>,
+    settings: &Settings,
+) -> Result<Attributes, Failure> {
+    let columns = replicated.mapped.table.columns.iter();
+    let new: Vec<&Column> = columns
+        .filter(|column| column.attribute != 0 && !mark.delivered.contains(column.attribute))
+        .collect();
+    if new.is_empty() || mark.delivered.is_empty() {
+        return Ok(Attributes::default());
+    }
+    // A column that is added has a greater number than all before it. Where the publication names columns,
+    // one that it did not name says nothing by its number.
+    let has_list = match &settings.publication {
+        Publication::Managed(_) => false,
+        Publication::Given(name) => {
+            let published = publication::tables(side, server, name)?;
+            published.get(&replicated.name()).is_some_and(|table| table.list.is_some())
+        }
+    };
+    let joined = new.into_iter().filter(|column| has_list || column.attribute < mark.delivered.greatest());
+    let joined: Vec<&Column> = joined.collect();
+    if !joined.is_empty() {
+        let names: Vec<&str> = joined.iter().map(|column| column.name.as_str()).collect();
+        log::warn(&format!(
+            "columns of {} that were not published before are now: {}. Rows that are at the destination show NULL \
+             in them until they change; resync the mirror to have all values",
+            replicated.table().qualified_name(),
+            names.join(", ")
+        ));
+    }
+    Ok(joined.into_iter().map(|column| column.attribute).collect())
+}

@@ -1,0 +1,16 @@
+//! `tarn` as a person and a script use it: no other client is needed for anything.
+
+#[path = "command_line/completions.rs"]
+mod completions;
+#[path = "command_line/errors.rs"]
+mod errors;
+#[path = "command_line/following.rs"]
+mod following;
+#[path = "command_line/main_job.rs"]
+mod main_job;
+#[path = "command_line/prompt.rs"]
+mod prompt;
+#[path = "command_line/setup.rs"]
+mod setup;
+#[path = "command_line/shell.rs"]
+mod shell;
