@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tarn_batch::{Table, split_table_name};
-use tarn_sdk::{DestinationConfig, DestinationTable, Failure};
+use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure};
 
 use crate::calendar_range::CalendarRange;
 use crate::client::Client;
@@ -83,7 +83,8 @@ impl Targets {
         };
         // Columns that a script added are no part of the schema that the target was prepared for.
         if table.columns.iter().any(|column| column.attribute < 0) {
-            evolve::evolve(self, client, std::slice::from_ref(table))?;
+            let description = Description { table: table.clone(), fills: Vec::new() };
+            evolve::evolve(self, client, &[description])?;
             existing = self.find(client, &design.target)?.unwrap_or(existing);
         }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
