@@ -15,8 +15,8 @@ use tarn_control::{
     Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
-    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question, ScriptLanguage,
-    Secret,
+    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question,
+    ScriptLanguage, Secret,
 };
 use tower::ServiceExt as _;
 
