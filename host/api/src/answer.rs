@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tarn_json::to_value;
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
@@ -16,7 +17,7 @@ impl<T: Serialize> IntoResponse for Answer<T> {
 }
 
 /// An answer that has nothing to say: `{}`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Nothing {}
 
 /// What a handler returns.

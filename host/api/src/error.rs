@@ -2,11 +2,12 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
 use tarn_catalog::CatalogError;
 use tarn_control::ControlError;
-use tarn_json::InputError;
+use tarn_json::{InputError, to_value};
 use tarn_model::Problem;
+use utoipa::ToSchema;
 
 use crate::config::RETRY_AFTER_SECONDS;
 
@@ -27,7 +28,8 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    fn status(self) -> StatusCode {
+    /// The HTTP status that goes with it.
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::InvalidArgument | Self::FailedPrecondition => StatusCode::BAD_REQUEST,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -40,6 +42,29 @@ impl Code {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
         }
     }
+}
+
+/// The body of every answer that is not a success.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Refusal {
+    /// What programs decide on: 3 invalid argument, 5 not found, 6 already exists, 7 permission denied,
+    /// 8 resource exhausted, 9 failed precondition, 12 unimplemented, 13 internal, 14 unavailable, 16 unauthenticated.
+    code: u8,
+    /// What is wrong, for a person.
+    message: String,
+    /// Each offending field or table on its own.
+    details: Vec<Detail>,
+}
+
+/// One offending field.
+#[derive(Serialize, ToSchema)]
+struct Detail {
+    /// Its path in the request: `table_mappings[2].source_table_identifier`.
+    field: String,
+    /// What is wrong with it.
+    message: String,
+    /// What to do; empty where there is nothing to do.
+    hint: String,
 }
 
 /// An answer that is not a success.
@@ -81,9 +106,14 @@ impl ApiError {
         InputError::new(path, "is missing").into()
     }
 
-    fn details(&self) -> Value {
-        let detail = |problem: &Problem| json!({"field": problem.path, "message": problem.message, "hint": problem.hint});
-        self.problems.iter().map(detail).collect()
+    fn into_body(self) -> Refusal {
+        let detail =
+            |problem: Problem| Detail { field: problem.path, message: problem.message, hint: problem.hint };
+        Refusal {
+            code: self.code as u8,
+            message: self.message,
+            details: self.problems.into_iter().map(detail).collect(),
+        }
     }
 }
 
@@ -111,6 +141,11 @@ impl From<ControlError> for ApiError {
             }
             ControlError::PermissionDenied(message) => Self::new(Code::PermissionDenied, message),
             ControlError::Unimplemented(message) => Self::new(Code::Unimplemented, message),
+            // Its own words may be about the inside: they go to the log, where an operator reads them.
+            ControlError::Internal(error) => {
+                tracing::error!(error, "a request failed inside the server");
+                Self::new(Code::Internal, "the request failed inside the server; its log says why")
+            }
             ControlError::Catalog(error) => error.into(),
         }
     }
@@ -131,15 +166,16 @@ impl From<CatalogError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = json!({"code": self.code as u8, "message": self.message, "details": self.details()});
-        let status = self.status.unwrap_or(self.code.status());
-        let mut response = (status, axum::Json(body)).into_response();
+        let (code, status) = (self.code, self.status.unwrap_or(self.code.status()));
+        let passing = (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS);
+        let retry_after = self.retry_after_seconds.or(passing);
+        let mut response = (status, axum::Json(to_value(&self.into_body()))).into_response();
         let headers = response.headers_mut();
-        if self.code == Code::Unauthenticated {
+        if code == Code::Unauthenticated {
             let scheme = HeaderValue::from_static("Basic realm=\"tarn\", charset=\"UTF-8\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
-        if let Some(seconds) = self.retry_after_seconds {
+        if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response

@@ -13,6 +13,8 @@ mod config;
 mod error;
 mod guard;
 mod listener;
+mod openapi;
+mod operation;
 mod request;
 mod routes;
 
@@ -26,6 +28,7 @@ pub use auth::{Credentials, password_digest};
 pub use config::Limits;
 pub use guard::login::PeerAddress;
 pub use listener::{ServerTls, TlsError, serve};
+pub use openapi::openapi;
 
 /// The API's router, to be served by [`serve`].
 pub fn router(control: Control, credentials: &Credentials, limits: &Limits) -> Router {

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tarn_json::{InputError, from_value};
+use tarn_json::{InputError, from_query, from_value};
 use tokio::time::timeout;
 
 use crate::config::{BODY_BYTES_MAX, Limits, SCRIPT_BODY_BYTES_MAX};
@@ -104,14 +104,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryInput<T> 
             .map_err(|_| InputError::new("", "the query of the URL cannot be read"))?;
         let mut object = Map::new();
         for (key, text) in pairs.0 {
-            let value = match text.as_str() {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                _ => Value::String(text),
-            };
-            object.insert(key, value);
+            if object.insert(key.clone(), Value::String(text)).is_some() {
+                return Err(InputError::new(&key, "is given twice").into());
+            }
         }
-        Ok(Self(from_value(&Value::Object(object))?))
+        Ok(Self(from_query(&Value::Object(object))?))
     }
 }
 

@@ -1,82 +1,71 @@
-//! Every route of the API, one module per resource.
+//! Every route of the API, one module per resource. Each module tells its operations; the router and the
+//! OpenAPI document are made of them.
 
 mod batches;
+mod counts;
 mod flows;
+mod graph;
 mod instance;
 mod later;
 mod logs;
 mod mirrors;
 mod peers;
 mod scripts;
+mod state_change;
+mod status;
+mod stores;
+mod tags;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
-use axum::routing::{delete, get, post};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use tarn_control::Control;
 
 use crate::error::{ApiError, Code};
+use crate::openapi::openapi;
+use crate::operation::Operation;
 
 /// All routes over the resources.
 pub(crate) fn all() -> Router<Control> {
-    Router::new()
-        .route("/healthz", get(instance::alive))
-        .route("/readyz", get(instance::ready))
-        .nest("/api/v1", v1())
+    let served = operations()
+        .into_iter()
+        .fold(Router::new(), |router, operation| router.route(operation.path, operation.handler));
+    let document = openapi();
+    served
+        .route("/api/v1/openapi.json", get(move || async move { json_text(document) }))
+        .route("/api/v1/scripts/test", post(scripts::test))
+        .route("/api/v1/mirrors/verify", post(later::unimplemented))
+        .route("/api/v1/mirrors/verify/{verify_id}", get(later::unimplemented))
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_verb)
 }
 
-fn v1() -> Router<Control> {
-    Router::new()
-        .route("/version", get(instance::version))
-        .route("/instance/info", get(instance::info))
-        .merge(peer_routes())
-        .merge(mirror_routes())
-        .route("/scripts", post(scripts::store))
-        .route("/scripts/test", post(scripts::test))
-        .route("/scripts/{id}", get(scripts::list).merge(delete(scripts::remove)))
-        .route("/scripts/{id}/versions", get(scripts::versions))
+/// The routes that this version serves.
+pub(crate) fn operations() -> Vec<Operation> {
+    [
+        instance::operations(),
+        peers::operations(),
+        stores::operations(),
+        flows::operations(),
+        state_change::operations(),
+        mirrors::operations(),
+        status::operations(),
+        batches::operations(),
+        graph::operations(),
+        counts::operations(),
+        tags::operations(),
+        logs::operations(),
+        scripts::operations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-fn peer_routes() -> Router<Control> {
-    Router::new()
-        .route("/peers/create", post(peers::create))
-        .route("/peers/validate", post(peers::validate))
-        .route("/peers/compare", post(peers::compare))
-        .route("/peers/drop", post(peers::remove))
-        .route("/peers/list", get(peers::list))
-        .route("/peers/info/{peer_name}", get(peers::info))
-        .route("/peers/type/{peer_name}", get(peers::kind))
-        .route("/peers/schemas", get(later::unimplemented))
-        .route("/peers/publications", get(later::unimplemented))
-        .route("/peers/tables", get(later::unimplemented))
-        .route("/peers/tables/all", get(later::unimplemented))
-        .route("/peers/columns", get(later::unimplemented))
-        .route("/peers/slots/{peer_name}", get(later::unimplemented))
-        .route("/peers/stats/{peer_name}", get(later::unimplemented))
-}
-
-fn mirror_routes() -> Router<Control> {
-    Router::new()
-        .route("/flows/cdc/create", post(flows::create))
-        .route("/flows/tags", post(later::unimplemented))
-        .route("/flows/tags/{flow_name}", get(later::unimplemented))
-        .route("/mirrors/cdc/validate", post(flows::validate))
-        .route("/mirrors/state_change", post(mirrors::change_state))
-        .route("/mirrors/list", get(mirrors::list))
-        .route("/mirrors/names", get(mirrors::names))
-        .route("/mirrors/status", post(mirrors::status))
-        .route("/mirrors/logs", post(logs::list))
-        .route("/mirrors/cdc/batches", post(batches::list))
-        .route("/mirrors/cdc/batches/{flow_job_name}", get(batches::list_by_path))
-        .route("/mirrors/cdc/graph", post(later::unimplemented))
-        .route("/mirrors/cdc/initial_load/{flow_job_name}", get(mirrors::initial_load))
-        .route("/mirrors/cdc/table_total_counts/{flow_job_name}", get(mirrors::table_total_counts))
-        .route("/mirrors/total_rows_synced/{flow_job_name}", get(mirrors::total_rows_synced))
-        .route("/mirrors/row_counts", post(later::unimplemented))
-        .route("/mirrors/verify", post(later::unimplemented))
-        .route("/mirrors/verify/{verify_id}", get(later::unimplemented))
+fn json_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
 }
 
 async fn no_route(request: Request) -> ApiError {

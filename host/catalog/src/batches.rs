@@ -7,7 +7,7 @@ use tarn_replication::BatchRecord;
 
 use crate::config::{BATCH_TRIM_EVERY, BATCHES_PER_MIRROR_MAX};
 use crate::database::{integer, now, optional_integer, signed, text, unsigned};
-use crate::{Catalog, CatalogError};
+use crate::{Catalog, CatalogError, history};
 
 /// Which batches to list. Batches are counted from 1; no bound is no filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,8 +184,11 @@ pub(crate) async fn store_ended(
     for batch in batches {
         rows += signed(batch.rows, "a count")?;
         upsert_ended(transaction, mirror, batch).await?;
+        let started = Timestamp::from(batch.started);
+        history::add(transaction, mirror, started, batch.rows).await?;
         if batch.number.is_multiple_of(BATCH_TRIM_EVERY) {
             trim(transaction, mirror, batch.number).await?;
+            history::trim(transaction, mirror, started).await?;
         }
     }
     sqlx::query("UPDATE mirrors SET rows_synced = rows_synced + $1 WHERE id = $2")

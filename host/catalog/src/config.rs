@@ -27,6 +27,9 @@ pub(crate) const LOG_MESSAGE_BYTES_MAX: usize = 8 * 1024;
 /// Batches kept of one mirror: eleven days at one batch every ten seconds. Totals outlive them.
 pub(crate) const BATCHES_PER_MIRROR_MAX: u64 = 100_000;
 
+/// Hours of a mirror's history: people look back over thirty months at most, and 31 of 31 days cover them.
+pub(crate) const HOURS_PER_MIRROR_MAX: i64 = 31 * 31 * 24;
+
 /// After how many batches old ones are deleted.
 pub(crate) const BATCH_TRIM_EVERY: u64 = 1_000;
 

@@ -4,7 +4,8 @@ use crate::CatalogError;
 use crate::database::{Database, integer, now};
 
 /// The steps, oldest first. A released step is never changed.
-const STEPS: &[&str] = &[include_str!("../migrations/0001_initial.sql")];
+const STEPS: &[&str] =
+    &[include_str!("../migrations/0001_initial.sql"), include_str!("../migrations/0002_hours_and_tags.sql")];
 
 /// Applies the steps that a catalog lacks.
 pub(crate) async fn apply(database: &Database) -> Result<(), CatalogError> {
@@ -67,6 +68,36 @@ mod tests {
         apply_steps(&database, NEXT).await.expect("the second");
         apply_steps(&database, NEXT).await.expect("nothing to do");
         sqlx::query("SELECT x, y FROM a").fetch_all(database.reader()).await.expect("both columns");
+    }
+
+    #[tokio::test]
+    async fn what_the_first_form_held_is_in_the_second() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = database(&folder).await;
+        apply_steps(&database, &STEPS[..1]).await.expect("the first form");
+        let mut transaction = database.begin().await.expect("begins");
+        for statement in [
+            "INSERT INTO mirrors VALUES (7, 'm', 'a', 'b', '', '{}', 'running', 'STATUS_RUNNING',
+                 'STATUS_RUNNING', 1, NULL, NULL, '{}', 0, 35, 0, 0)",
+            "INSERT INTO cdc_batches VALUES (7, 1, 0, 1, 10, 3600000000, 3600000001)",
+            "INSERT INTO cdc_batches VALUES (7, 2, 1, 2, 20, 7199999999, 7200000001)",
+            "INSERT INTO cdc_batches VALUES (7, 3, 2, 3, 5, 7200000000, 7200000001)",
+            "INSERT INTO cdc_batches VALUES (7, 4, 3, 3, 0, 7200000002, NULL)",
+        ] {
+            sqlx::query(statement).execute(&mut *transaction).await.expect(statement);
+        }
+        transaction.commit().await.expect("committed");
+        apply(&database).await.expect("the second form");
+        let hours =
+            sqlx::query("SELECT hour, row_count FROM written_hours WHERE mirror_id = 7 ORDER BY hour")
+                .fetch_all(database.reader())
+                .await
+                .expect("read");
+        let hours: Vec<_> = hours
+            .iter()
+            .map(|row| (integer(row, 0).expect("a number"), integer(row, 1).expect("a number")))
+            .collect();
+        assert_eq!(hours, [(1, 30), (2, 5)]);
     }
 
     #[tokio::test]

@@ -352,6 +352,7 @@ async fn remove_remains(
     let statistics: &[&'static str] = &[
         "DELETE FROM cdc_batches WHERE mirror_id = $1",
         "DELETE FROM table_counts WHERE mirror_id = $1",
+        "DELETE FROM written_hours WHERE mirror_id = $1",
         "UPDATE mirrors SET rows_synced = 0 WHERE id = $1",
     ];
     let statistics = if options.drop_mirror_stats { statistics } else { &[] };

@@ -40,6 +40,16 @@ pub(crate) const PROBE_DEADLINE: Duration = Duration::from_secs(15);
 /// How long reading a peer waits for its store's version: the peer is shown without it then.
 pub(crate) const PEER_VERSION_DEADLINE: Duration = Duration::from_secs(5);
 
+/// How long a store may take to say what is in it: a person waits at a form.
+pub(crate) const INSPECTION_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How long both stores may take to count rows: clients wait 60 s.
+pub(crate) const ROW_COUNT_DEADLINE: Duration = Duration::from_secs(45);
+
+/// What of those times is kept for connecting and answering: a connector is told the rest, so that it can
+/// say itself what took too long.
+pub(crate) const INSPECTION_MARGIN: Duration = Duration::from_secs(3);
+
 /// Most workers of a load, and most tables at a time: each is a connection to the source.
 pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
 
@@ -63,6 +73,15 @@ pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
 
 /// Most batches in a status, newest first: a console polls it. The batches' own route has all.
 pub(crate) const STATUS_BATCHES_MAX: u32 = 1_000;
+
+/// Most tags of one mirror: notes for people, not a store.
+pub(crate) const TAGS_MAX: usize = 100;
+
+/// Longest key of a tag, in characters.
+pub(crate) const TAG_KEY_CHARS_MAX: usize = 128;
+
+/// Longest value of a tag, in characters.
+pub(crate) const TAG_VALUE_CHARS_MAX: usize = 1_024;
 
 /// Scripts compiled at the same time. Each takes a core for some tenths of a second.
 pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;

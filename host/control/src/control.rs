@@ -6,7 +6,7 @@ use tarn_catalog::Catalog;
 use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
-use crate::hooks::{PeerProbe, ScriptCompiler, Validator};
+use crate::hooks::{Inspector, PeerProbe, ScriptCompiler, Validator};
 use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
 
@@ -27,6 +27,8 @@ pub struct ControlParts {
     pub validator: Arc<dyn Validator>,
     /// Opens connections to peers.
     pub probe: Arc<dyn PeerProbe>,
+    /// Asks stores what is in them.
+    pub inspector: Arc<dyn Inspector>,
     /// Compiles scripts.
     pub compiler: Arc<dyn ScriptCompiler>,
     /// The installed connectors.

@@ -44,6 +44,9 @@ pub enum ControlError {
     /// This version cannot do it.
     #[error("{0}")]
     Unimplemented(String),
+    /// A part of the server failed, which nobody outside can mend.
+    #[error("{0}")]
+    Internal(String),
     /// The catalog failed.
     #[error("the catalog failed")]
     Catalog(#[from] CatalogError),

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use tarn_model::{Failure, MirrorSpec, Peer, Problem, ScriptLanguage};
+use tarn_model::{Answer, Failure, MirrorSpec, Peer, Problem, Question, ScriptLanguage};
 
 /// A future behind a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -41,6 +41,13 @@ pub trait Validator: Send + Sync + 'static {
 pub trait PeerProbe: Send + Sync + 'static {
     /// Connects, authenticates and asks for the version. It ends by itself within 15 seconds.
     fn version<'a>(&'a self, peer: &'a Peer) -> Pending<'a, Result<String, Failure>>;
+}
+
+/// Asks stores what is in them.
+pub trait Inspector: Send + Sync + 'static {
+    /// The answer of the peer's store, in the question's kind. It changes nothing there, and ends by
+    /// itself within a minute.
+    fn ask<'a>(&'a self, peer: &'a Peer, question: &'a Question) -> Pending<'a, Result<Answer, Failure>>;
 }
 
 /// A script to compile.

@@ -7,6 +7,7 @@ mod counting;
 mod error;
 mod guest_settings;
 mod hooks;
+mod inspection;
 mod instance_info;
 mod instances;
 mod journal;
@@ -20,6 +21,7 @@ mod roles;
 mod run;
 mod script_compilation;
 mod scripts;
+mod stores;
 mod supervisor;
 mod validation;
 mod watch;
@@ -27,14 +29,15 @@ mod watch;
 pub use control::{Control, ControlParts, ControlSettings};
 pub use error::ControlError;
 pub use hooks::{
-    CompileError, PeerProbe, Pending, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+    CompileError, Inspector, PeerProbe, Pending, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
+pub use inspection::ConnectorInspector;
 pub use instance_info::InstanceInfo;
 pub use journal::{Journal, JournalWriter};
 pub use logs::{LogAnswer, LogRequest};
 pub use mirrors::{
-    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, StateChange, StatusDetails, StatusQuery,
-    TotalRows,
+    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,
+    StatusQuery, TableRows, TotalRows,
 };
 pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutcome, config_key};
 pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
@@ -43,5 +46,6 @@ pub use progress::Progress;
 pub use roles::{is_destination, is_source, unserved_kind};
 pub use script_compilation::ComponentCompiler;
 pub use scripts::ScriptUpload;
+pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;

@@ -2,9 +2,13 @@
 
 mod change;
 mod create;
+mod graph;
+mod row_counts;
 mod rules;
+mod tags;
 mod view;
 
 pub use change::{ChangeOutcome, StateChange};
 pub use create::MirrorCreation;
+pub use row_counts::{SideRows, TableRows};
 pub use view::{MirrorItem, MirrorStatus, StatusDetails, StatusQuery, TotalRows};

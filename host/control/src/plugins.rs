@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tarn_catalog::Catalog;
-use tarn_model::{Failure, Peer, PeerConfig, ScriptReference};
+use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptReference};
 use tarn_wasm::{
-    Capabilities, Component, DestinationInstance, Limits, LoadError, LogSink, Manifest, ManifestError,
-    Runtime, ScriptInstance, SourceInstance,
+    Capabilities, Component, DestinationInstance, InspectionInstance, Limits, LoadError, LogSink, Manifest,
+    ManifestError, NoLog, Runtime, ScriptInstance, SourceInstance,
 };
 
 /// A plugin as the binary carries it.
@@ -123,18 +123,31 @@ impl Plugins {
         let PeerConfig::Clickhouse(config) = &peer.config else {
             return Err(no_connector(peer, "destination"));
         };
-        let client = tarn_clickhouse::Client::new(config).map_err(|error| {
-            Failure::permanent(
-                "peer_settings",
-                format!("the settings of peer {} cannot be used: {error}", peer.name),
-            )
-            .with_hint("correct the peer with allow_update")
-        })?;
+        let client = clickhouse_client(peer, config)?;
         let capabilities = Capabilities::clickhouse(log, client);
         let mut destination =
             self.runtime.destination(&self.clickhouse, capabilities, Limits::connector()).await?;
         destination.configure(settings).await?;
         Ok(destination)
+    }
+
+    /// An instance that questions about a peer's store are put to. It belongs to no mirror, and so logs
+    /// nowhere.
+    ///
+    /// # Errors
+    /// The peer's settings cannot be used, or its connector answers no questions.
+    pub async fn inspection(&self, peer: &Peer) -> Result<InspectionInstance, Failure> {
+        let log = Arc::new(NoLog);
+        let (component, capabilities) = match &peer.config {
+            PeerConfig::Postgres(config) => {
+                let client = tarn_postgres::Client::new(config.clone());
+                (&self.postgres, Capabilities::postgres(log, client))
+            }
+            PeerConfig::Clickhouse(config) => {
+                (&self.clickhouse, Capabilities::clickhouse(log, clickhouse_client(peer, config)?))
+            }
+        };
+        self.runtime.inspection(component, capabilities, Limits::connector()).await
     }
 
     /// The component of a stored script, with the version it is of.
@@ -184,6 +197,13 @@ pub struct LoadedScript {
     /// The digest of its component.
     pub digest: String,
     component: Component,
+}
+
+fn clickhouse_client(peer: &Peer, config: &ClickHouseConfig) -> Result<tarn_clickhouse::Client, Failure> {
+    tarn_clickhouse::Client::new(config).map_err(|error| {
+        let message = format!("the settings of peer {} cannot be used: {error}", peer.name);
+        Failure::permanent("peer_settings", message).with_hint("correct the peer with allow_update")
+    })
 }
 
 fn summary(manifest: &Manifest) -> ConnectorSummary {

@@ -154,7 +154,7 @@ fn refused(error: CompileError) -> ControlError {
             ControlError::invalid("script.source", format!("{place}{message}"))
         }
         CompileError::Unsupported(_) => ControlError::Unimplemented(error.to_string()),
-        CompileError::Failed(_) => ControlError::invalid("script.source", error.to_string()),
+        CompileError::Failed(_) => ControlError::Internal(error.to_string()),
     }
 }
 

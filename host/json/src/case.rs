@@ -18,7 +18,7 @@ pub fn snake(name: &str) -> Cow<'_, str> {
 }
 
 /// The name as it is shown.
-pub(crate) fn camel(name: &str) -> String {
+pub fn camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     let mut upper = false;
     for character in name.chars() {

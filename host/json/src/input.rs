@@ -91,7 +91,7 @@ impl de::Error for InputError {
 /// # Errors
 /// The first mistake, with its path.
 pub fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
-    T::deserialize(Node { value, unknown: Unknown::Ignored })
+    T::deserialize(Node { value, form: Form::Program })
 }
 
 /// Reads a value that a person wrote, and refuses fields that do not exist: nothing they meant to say
@@ -100,27 +100,39 @@ pub fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Inpu
 /// # Errors
 /// The first mistake, with its path.
 pub fn from_value_strictly<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
-    T::deserialize(Node { value, unknown: Unknown::Refused })
+    T::deserialize(Node { value, form: Form::Person })
 }
 
-/// What becomes of fields that do not exist.
+/// Reads the query of a URL, an object of texts: `true` there is a flag where one is expected.
+///
+/// # Errors
+/// The first mistake, with its path.
+pub fn from_query<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, InputError> {
+    T::deserialize(Node { value, form: Form::Query })
+}
+
+/// Where a value comes from, which decides what is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unknown {
-    Ignored,
-    Refused,
+enum Form {
+    /// A program wrote it as JSON: fields that do not exist are ignored.
+    Program,
+    /// A person wrote it: fields that do not exist are refused.
+    Person,
+    /// It is the query of a URL, where everything is text: fields that do not exist are ignored.
+    Query,
 }
 
 /// A place in the value that is read.
 #[derive(Clone, Copy)]
 struct Node<'de> {
     value: &'de Value,
-    unknown: Unknown,
+    form: Form,
 }
 
 impl Node<'_> {
     /// Refuses the first key that is none of the fields, where that is wanted.
     fn check_fields(self, object: &Map<String, Value>, fields: &[&str]) -> Result<(), InputError> {
-        if self.unknown == Unknown::Ignored {
+        if self.form != Form::Person {
             return Ok(());
         }
         match object.keys().find(|key| !fields.contains(&snake(key).as_ref())) {
@@ -167,9 +179,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
                 visitor.visit_borrowed_str(text)
             }
             Value::Array(items) => {
-                visitor.visit_seq(Items { items: items.iter(), index: 0, unknown: self.unknown })
+                visitor.visit_seq(Items { items: items.iter(), index: 0, form: self.form })
             }
-            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.unknown)),
+            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.form)),
         }
     }
 
@@ -198,6 +210,8 @@ impl<'de> Deserializer<'de> for Node<'de> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
         match self.value {
             Value::Bool(flag) => visitor.visit_bool(*flag),
+            Value::String(text) if self.form == Form::Query && text == "true" => visitor.visit_bool(true),
+            Value::String(text) if self.form == Form::Query && text == "false" => visitor.visit_bool(false),
             other => Err(InputError::expected(&"true or false", other)),
         }
     }
@@ -223,7 +237,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
         match self.value {
             Value::Array(items) => {
-                visitor.visit_seq(Items { items: items.iter(), index: 0, unknown: self.unknown })
+                visitor.visit_seq(Items { items: items.iter(), index: 0, form: self.form })
             }
             other => Err(InputError::expected(&"a list", other)),
         }
@@ -231,7 +245,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, InputError> {
         match self.value {
-            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.unknown)),
+            Value::Object(object) => visitor.visit_map(Entries::new(object, Keys::Data, self.form)),
             other => Err(InputError::expected(&"an object", other)),
         }
     }
@@ -245,7 +259,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
         match self.value {
             Value::Object(object) => {
                 self.check_fields(object, fields)?;
-                visitor.visit_map(Entries::new(object, Keys::Fields, self.unknown))
+                visitor.visit_map(Entries::new(object, Keys::Fields, self.form))
             }
             other => Err(InputError::expected(&"an object", other)),
         }
@@ -278,14 +292,14 @@ enum Keys {
 struct Entries<'de> {
     entries: serde_json::map::Iter<'de>,
     keys: Keys,
-    unknown: Unknown,
+    form: Form,
     /// The key that was read last, for the path of an error in its value.
     last: Option<(String, &'de Value)>,
 }
 
 impl<'de> Entries<'de> {
-    fn new(object: &'de Map<String, Value>, keys: Keys, unknown: Unknown) -> Self {
-        Self { entries: object.iter(), keys, unknown, last: None }
+    fn new(object: &'de Map<String, Value>, keys: Keys, form: Form) -> Self {
+        Self { entries: object.iter(), keys, form, last: None }
     }
 }
 
@@ -308,7 +322,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, InputError> {
         let (name, value) = self.last.take().expect("serde reads a key before its value");
-        let node = Node { value, unknown: self.unknown };
+        let node = Node { value, form: self.form };
         seed.deserialize(node).map_err(|error| error.below(&name))
     }
 }
@@ -316,7 +330,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 struct Items<'de> {
     items: std::slice::Iter<'de, Value>,
     index: usize,
-    unknown: Unknown,
+    form: Form,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -329,7 +343,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         let Some(item) = self.items.next() else { return Ok(None) };
         let index = self.index;
         self.index += 1;
-        let node = Node { value: item, unknown: self.unknown };
+        let node = Node { value: item, form: self.form };
         seed.deserialize(node).map(Some).map_err(|error| error.below(&format!("[{index}]")))
     }
 
@@ -441,6 +455,18 @@ mod tests {
     fn keys_that_are_data_stay_as_they_are() {
         let sample = read(&json!({"env": {"PEERDB_camelKey": "v", "snake_key": "w"}})).expect("reads");
         assert_eq!(sample.env.keys().collect::<Vec<_>>(), ["PEERDB_camelKey", "snake_key"]);
+    }
+
+    #[test]
+    fn a_query_has_flags_as_texts_and_a_body_has_not() {
+        let query = json!({"doIt": "true", "flowJobName": "true", "idleTimeout": "5", "more": ""});
+        let sample: Sample = from_query(&query).expect("reads");
+        assert!(sample.do_it && sample.flow_job_name == "true" && sample.idle_timeout == 5);
+        assert!(read(&query).is_err());
+        for wrong in ["", "1", "True"] {
+            let error = from_query::<Sample>(&json!({"doIt": wrong})).expect_err("no flag");
+            assert_eq!(error.to_string(), "do_it: expected true or false, found a text");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::timestamp::Timestamp;
 
 /// One batch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct CdcBatch {
     /// Counts the batches of a mirror from 1.
     pub batch_id: u64,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Error, Visitor};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 /// An enumeration of the API.
 pub trait Enumerated: Copy + PartialEq + 'static {
@@ -62,6 +64,19 @@ impl<T: Enumerated> Visitor<'_> for NameOrNumber<T> {
     }
 }
 
+/// How an [`Enumerated`] is described: by its names.
+pub(crate) fn schema<T: Enumerated>() -> RefOr<Schema> {
+    let names: Vec<_> = T::ALL.iter().map(|(.., name)| *name).collect();
+    let numbers: Vec<_> = T::ALL.iter().map(|(_, number, name)| format!("{number} {name}")).collect();
+    let description =
+        format!("{}. Read by name; sent by name or number: {}.", T::EXPECTED, numbers.join(", "));
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(names))
+        .description(Some(description))
+        .into()
+}
+
 /// Serialises an [`Enumerated`] by name and reads it by name or number.
 macro_rules! serde_by_name {
     ($type:ty) => {
@@ -70,6 +85,14 @@ macro_rules! serde_by_name {
                 serializer.serialize_str(crate::Enumerated::name(*self))
             }
         }
+
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                crate::enumerated::schema::<$type>()
+            }
+        }
+
+        impl utoipa::ToSchema for $type {}
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -8,6 +8,7 @@ mod batch;
 mod edition;
 mod enumerated;
 mod failure;
+mod inspection;
 mod log;
 mod mirror;
 mod name;
@@ -23,10 +24,11 @@ pub use batch::CdcBatch;
 pub use edition::{Allowance, Edition, StagingBucket};
 pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};
+pub use inspection::{ActivityInfo, Answer, ColumnInfo, Question, RowCount, SlotInfo, TableInfo};
 pub use log::{LogEntry, LogLevel};
 pub use mirror::{
-    ColumnMapping, DropOptions, Mirror, MirrorEdit, MirrorSpec, PendingEdit, RowCounts, TableEngine,
-    TableLoad, TableMapping, TypeSystem, workflow_id,
+    ColumnMapping, DropOptions, GraphBar, GraphMode, GraphSpan, Mirror, MirrorEdit, MirrorSpec, MirrorTag,
+    PendingEdit, RowCounts, TableEngine, TableLoad, TableMapping, TypeSystem, workflow_id,
 };
 pub use name::{mirror_name_problem, peer_name_problem, slot_name_problem};
 pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};

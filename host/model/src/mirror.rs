@@ -1,14 +1,18 @@
 //! Mirrors: what is replicated from which peer into which, and how far it is.
 
 mod edit;
+mod graph;
 mod load;
 mod spec;
 mod table;
+mod tag;
 
 pub use self::edit::{DropOptions, MirrorEdit, PendingEdit};
+pub use self::graph::{GraphBar, GraphMode, GraphSpan};
 pub use self::load::{RowCounts, TableLoad};
 pub use self::spec::{MirrorSpec, TypeSystem};
 pub use self::table::{ColumnMapping, TableEngine, TableMapping};
+pub use self::tag::MirrorTag;
 
 use crate::failure::Failure;
 use crate::state::{DesiredState, MirrorState};

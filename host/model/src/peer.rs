@@ -103,7 +103,7 @@ impl PeerConfig {
 }
 
 /// How to reach a PostgreSQL server.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct PostgresConfig {
     /// Host name or address.
@@ -136,7 +136,7 @@ pub struct PostgresConfig {
 }
 
 /// A client certificate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct ClientTls {
     /// PEM of the certificate chain.
@@ -146,7 +146,7 @@ pub struct ClientTls {
 }
 
 /// An SSH server in between.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct SshConfig {
     /// Host name or address of the SSH server.
@@ -165,7 +165,7 @@ pub struct SshConfig {
 }
 
 /// How to reach a ClickHouse server, and where batches for it may be staged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct ClickHouseConfig {
     /// Host name or address.

@@ -3,6 +3,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// How a secret reads wherever it is shown. An update that sends this back keeps what is stored.
 pub const MASK: &str = "********";
@@ -56,6 +59,20 @@ impl Serialize for Secret {
         serializer.serialize_str(self.shown())
     }
 }
+
+impl PartialSchema for Secret {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Password)))
+            .description(Some(
+                "A secret. It reads back as `********`; sent back like that, it stays as it is.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for Secret {}
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -4,6 +4,9 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Microseconds since 1970-01-01 UTC. It serialises as RFC 3339 with as many fraction digits as it
 /// needs: 0, 3 or 6.
@@ -15,7 +18,7 @@ const DAY_SECONDS: i64 = 86_400;
 
 impl Timestamp {
     /// From microseconds since 1970.
-    pub fn from_micros(micros: i64) -> Self {
+    pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
@@ -27,6 +30,27 @@ impl Timestamp {
     /// Whole milliseconds since 1970.
     pub fn millis(self) -> i64 {
         self.0.div_euclid(1000)
+    }
+
+    /// The beginning of its unit of so many microseconds, counted from 1970.
+    #[must_use]
+    pub fn start_of(self, unit_micros: i64) -> Self {
+        Self(self.0.div_euclid(unit_micros) * unit_micros)
+    }
+
+    /// The beginning of the calendar month that is so many months before its own, in UTC.
+    #[must_use]
+    pub fn start_of_month(self, months_before: u32) -> Self {
+        let (year, month, _) = self.date();
+        let months = year * 12 + month - 1 - i64::from(months_before);
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+        // The inverse of `date`, for the first of a month.
+        let (year, month_from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let era = year.div_euclid(400);
+        let year_of_era = year.rem_euclid(400);
+        let day_of_year = (153 * month_from_march + 2) / 5;
+        let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        Self((era * 146_097 + day_of_era - 719_468) * DAY_SECONDS * MICROS)
     }
 
     /// Year, month and day of its UTC date, by the proleptic Gregorian calendar: 400 years are 146,097
@@ -70,6 +94,18 @@ impl fmt::Display for Timestamp {
     }
 }
 
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A moment in UTC, with as many fraction digits as it needs."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -92,6 +128,23 @@ mod tests {
         ] {
             assert_eq!(Timestamp::from_micros(micros).to_string(), text);
         }
+    }
+
+    #[test]
+    fn months_begin_on_their_first_day() {
+        let at = Timestamp::from_micros(1_709_251_199_250_000); // 2024-02-29
+        for (back, text) in [
+            (0, "2024-02-01T00:00:00Z"),
+            (1, "2024-01-01T00:00:00Z"),
+            (2, "2023-12-01T00:00:00Z"),
+            (26, "2021-12-01T00:00:00Z"),
+            (24 * 12 - 1 + 12, "1999-03-01T00:00:00Z"),
+            (60 * 12, "1964-02-01T00:00:00Z"),
+        ] {
+            assert_eq!(at.start_of_month(back).to_string(), text);
+        }
+        assert_eq!(at.start_of(3_600_000_000).to_string(), "2024-02-29T23:00:00Z");
+        assert_eq!(Timestamp::from_micros(-1).start_of(60_000_000).to_string(), "1969-12-31T23:59:00Z");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
-    Bundle, BundledPlugin, ComponentCompiler, ConnectorValidator, Control, ControlParts, ControlSettings,
-    DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
+    Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
+    ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
 };
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
 use tokio::net::TcpListener;
@@ -108,6 +108,7 @@ impl Server {
                 catalog: catalog.clone(),
                 validator: Arc::new(ConnectorValidator::new(plugins.clone())),
                 probe: Arc::new(DriverProbe),
+                inspector: Arc::new(ConnectorInspector::new(plugins.clone())),
                 compiler: Arc::new(ComponentCompiler::new(&plugins)),
                 connectors: plugins.summaries().to_vec(),
                 progress: Progress::default(),

@@ -12,9 +12,10 @@ wasmtime::component::bindgen!({
         package tarn:host;
 
         world everything {
-            include tarn:plugin/source-plugin@0.1.0;
-            include tarn:plugin/destination-plugin@0.1.0;
-            include tarn:plugin/script-plugin@0.1.0;
+            include tarn:plugin/source-plugin@0.1.1;
+            include tarn:plugin/destination-plugin@0.1.1;
+            include tarn:plugin/inspection-plugin@0.1.1;
+            include tarn:plugin/script-plugin@0.1.1;
         }
     ",
     world: "tarn:host/everything",

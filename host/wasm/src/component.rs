@@ -11,6 +11,7 @@ use crate::bindings::exports::tarn::plugin as guest;
 use crate::bindings::tarn::plugin as host;
 use crate::capability::Capability;
 use crate::error::LoadError;
+use crate::interface::{Inspection, Surface};
 use crate::manifest::{Kind, Manifest};
 use crate::state::State;
 use crate::ticker::Ticker;
@@ -28,6 +29,7 @@ struct Loaded {
     source: Option<guest::source::GuestIndices>,
     destination: Option<guest::destination::GuestIndices>,
     script: Option<guest::script::GuestIndices>,
+    inspection: Option<guest::inspection::GuestIndices>,
 }
 
 /// Where a component's machine code came from.
@@ -40,21 +42,25 @@ pub enum Origin {
 }
 
 impl Component {
-    /// Links what the manifest grants, and finds the exports of the kinds it is.
+    /// Links what the manifest grants, and finds the exports of the surface.
     pub(crate) fn link(
         engine: &Engine,
         ticker: Arc<Ticker>,
         manifest: &Manifest,
         compiled: &wasmtime::component::Component,
-        kinds: &BTreeSet<Kind>,
+        surface: &Surface,
         origin: Origin,
     ) -> wasmtime::Result<Self> {
         let pre = linker(engine, &manifest.capabilities)?.instantiate_pre(compiled)?;
-        let is = |kind| kinds.contains(&kind);
+        let is = |kind| surface.kinds.contains(&kind);
         let source = is(Kind::Source).then(|| guest::source::GuestIndices::new(&pre)).transpose()?;
         let destination =
             is(Kind::Destination).then(|| guest::destination::GuestIndices::new(&pre)).transpose()?;
         let script = is(Kind::Script).then(|| guest::script::GuestIndices::new(&pre)).transpose()?;
+        let inspection = match surface.inspection {
+            Inspection::Exported => Some(guest::inspection::GuestIndices::new(&pre)?),
+            Inspection::Absent => None,
+        };
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
@@ -64,6 +70,7 @@ impl Component {
             source,
             destination,
             script,
+            inspection,
         })))
     }
 
@@ -114,6 +121,10 @@ impl Component {
 
     pub(crate) fn script(&self) -> Option<&guest::script::GuestIndices> {
         self.0.script.as_ref()
+    }
+
+    pub(crate) fn inspection(&self) -> Option<&guest::inspection::GuestIndices> {
+        self.0.inspection.as_ref()
     }
 }
 

@@ -21,11 +21,22 @@ pub(crate) const SERVED: &str = "0.1.x";
 /// The interface that holds types only: importing it asks for nothing.
 const TYPES: &str = "types";
 
+/// The interface that answers questions about a store.
+const INSPECTION: &str = "inspection";
+
 /// What of the contract a component uses, checked against its manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Surface {
     pub(crate) capabilities: BTreeSet<Capability>,
     pub(crate) kinds: BTreeSet<Kind>,
+    pub(crate) inspection: Inspection,
+}
+
+/// Whether a component answers questions about its store. It may leave that interface out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inspection {
+    Exported,
+    Absent,
 }
 
 impl Surface {
@@ -45,14 +56,18 @@ impl Surface {
             }
         }
         let mut kinds = BTreeSet::new();
+        let mut inspection = Inspection::Absent;
         for export in &names.exports {
             // An export of another package is nobody's business here: nothing calls it.
             if export.starts_with(PACKAGE) {
                 let interface = served(&manifest.name, export)?;
                 kinds.extend(Kind::ALL.into_iter().filter(|kind| kind.name() == interface));
+                if interface == INSPECTION {
+                    inspection = Inspection::Exported;
+                }
             }
         }
-        Self { capabilities, kinds }.held_to(manifest)
+        Self { capabilities, kinds, inspection }.held_to(manifest)
     }
 
     fn held_to(self, manifest: &Manifest) -> Result<Self, LoadError> {
@@ -66,7 +81,7 @@ impl Surface {
     }
 }
 
-/// The full names of imports and exports, such as `tarn:plugin/log@0.1.0`.
+/// The full names of imports and exports, such as `tarn:plugin/log@0.1.1`.
 struct Names {
     imports: Vec<String>,
     exports: Vec<String>,

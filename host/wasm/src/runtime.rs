@@ -15,6 +15,7 @@ use crate::config::{Limits, RuntimeConfig};
 use crate::destination::DestinationInstance;
 use crate::engine;
 use crate::error::LoadError;
+use crate::inspection::InspectionInstance;
 use crate::interface::Surface;
 use crate::manifest::Manifest;
 use crate::script::ScriptInstance;
@@ -121,6 +122,19 @@ impl Runtime {
     ) -> Result<ScriptInstance, Failure> {
         ScriptInstance::new(component, capabilities, limits).await
     }
+
+    /// A new instance to ask about a store.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that the component answers no questions.
+    pub async fn inspection(
+        &self,
+        component: &Component,
+        capabilities: Capabilities,
+        limits: Limits,
+    ) -> Result<InspectionInstance, Failure> {
+        InspectionInstance::new(component, capabilities, limits).await
+    }
 }
 
 impl Shared {
@@ -132,7 +146,7 @@ impl Shared {
             source: error.into_boxed_dyn_error(),
         };
         let (compiled, origin) = self.compiled(&manifest.name, &component).map_err(not_compiled)?;
-        Component::link(&self.engine, Arc::clone(&self.ticker), manifest, &compiled, &surface.kinds, origin)
+        Component::link(&self.engine, Arc::clone(&self.ticker), manifest, &compiled, &surface, origin)
             .map_err(not_compiled)
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod code {
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
     /// Data that is not in the form it says, or says of itself what the table is not.
     pub(crate) const INCORRECT_DATA: u32 = 117;
+    pub(crate) const ACCESS_DENIED: u32 = 497;
     /// The host's, for an answer beyond what it holds.
     pub(crate) const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
 }
@@ -46,7 +47,7 @@ pub(crate) fn of_error(error: Error, doing: &str) -> Failure {
         192..=195 | 291 | 516 => {
             ("clickhouse_authentication", "check the peer's user and password, then resume")
         }
-        497 => ("clickhouse_privilege", GRANT),
+        code::ACCESS_DENIED => ("clickhouse_privilege", GRANT),
         164 => ("clickhouse_read_only", "give the peer's user a profile that may write, then resume"),
         code::UNKNOWN_DATABASE => ("database_missing", "create the peer's database, then resume"),
         code::UNKNOWN_TABLE => (

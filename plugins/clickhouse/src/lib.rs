@@ -12,7 +12,8 @@
 //! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
 //! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
 //! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
-//! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work.
+//! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work, [`inspection`] how much
+//! is there.
 
 mod block;
 mod calendar_range;
@@ -30,6 +31,7 @@ mod failure;
 mod fault;
 mod filling;
 mod inserts;
+mod inspection;
 mod key_literal;
 mod origin;
 mod plan;
@@ -47,7 +49,8 @@ mod write;
 mod engine_tests;
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, Description, Destination, DestinationConfig, Failure, Problem};
+use tarn_sdk::inspection::{Answer, Question};
+use tarn_sdk::{Ack, Description, Destination, DestinationConfig, Failure, Inspect, Problem};
 
 use client::Host;
 use connector::Connector;
@@ -90,4 +93,11 @@ impl Destination for ClickHouse {
     }
 }
 
+impl Inspect for ClickHouse {
+    fn inspect(question: Question) -> Result<Answer, Failure> {
+        inspection::inspect(&mut Host, &question)
+    }
+}
+
 tarn_sdk::export_destination!(ClickHouse);
+tarn_sdk::export_inspection!(ClickHouse);

@@ -55,8 +55,7 @@ fn version_problem(version: &str) -> Option<Problem> {
 
 /// Does what a mirror does, on a table of its own.
 fn probe(targets: &Targets, client: &mut impl Client) -> Result<Option<Problem>, Failure> {
-    // Of its own also when the same mirror is looked at twice at once.
-    let name = format!("_tarn_probe_{}_{}", targets.config.mirror, clock::now());
+    let name = probe_name(targets);
     let table = ident(&name);
     let statements = [
         (
@@ -82,6 +81,11 @@ fn probe(targets: &Targets, client: &mut impl Client) -> Result<Option<Problem>,
         return Ok(Some(Problem::new("destination_name", message).with_hint(GRANT)));
     }
     Ok(None)
+}
+
+/// A table of its own, also when the same mirror is looked at twice at once.
+fn probe_name(targets: &Targets) -> String {
+    format!("_tarn_probe_{}_{}", targets.config.mirror, clock::now())
 }
 
 /// Two sources in one target would overwrite one another's keys.
@@ -110,6 +114,9 @@ fn table_problems(
         Ok(design) => design,
         Err(problems) => return Ok(problems),
     };
+    if let Some(problem) = partition_problem(targets, client, &design, &path)? {
+        return Ok(vec![problem]);
+    }
     if targets.config.existing_rows == ExistingRows::Replaced {
         return Ok(Vec::new());
     }
@@ -125,6 +132,34 @@ fn table_problems(
     match targets.config.existing_rows {
         ExistingRows::Refused => Ok(rows_problem(client, &design, &path)?.into_iter().collect()),
         ExistingRows::Kept | ExistingRows::Replaced => Ok(Vec::new()),
+    }
+}
+
+/// Whether the server takes the expression that the target is to be partitioned by. Only the server knows:
+/// a table of the target's form is made, and removed.
+fn partition_problem(
+    targets: &Targets,
+    client: &mut impl Client,
+    design: &Design,
+    path: &str,
+) -> Result<Option<Problem>, Failure> {
+    if design.partition_key.is_empty() || design.engine == Engine::Null {
+        return Ok(None);
+    }
+    let probe = Design { target: probe_name(targets), ..design.clone() };
+    let made = client.query(&targets.ddl.create(&probe));
+    // Nothing of the probe stays. That tables cannot be dropped is found elsewhere.
+    let _dropped = client.query(&targets.ddl.drop(&probe.target));
+    match made {
+        Ok(_) => Ok(None),
+        Err(error) if error.code == 0 => Err(of_error(error, "trying the partition key")),
+        // Whoever may not create tables is told so once.
+        Err(error) if error.code == code::ACCESS_DENIED => Ok(None),
+        Err(Error { code, message }) => {
+            let message = format!("is refused by the server: {message} (ClickHouse error {code})");
+            let hint = "write an expression of the table's columns, such as toYYYYMM(created_at)";
+            Ok(Some(Problem::new(format!("{path}.partition_key"), message).with_hint(hint)))
+        }
     }
 }
 

@@ -44,3 +44,11 @@ pub(crate) const SERVER_MAJOR_MIN: u32 = 13;
 /// Time between two looks whether the publication still holds everything, in microseconds: what changes
 /// while it does not is missing from the stream, and no server says so. Four small queries a look.
 pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;
+
+/// Bytes of a table up to which its rows are counted when somebody asks how many there are. A larger one
+/// takes the server minutes, and its own guess is good enough to compare by.
+pub(crate) const COUNTED_BYTES_MAX: u64 = 10 << 30;
+
+/// Time that the server's catalog has to answer with at least, in milliseconds, when rows are counted and
+/// little is left: it takes some, and without it there is not even a guess.
+pub(crate) const LOOK_UP_MS_MIN: u32 = 2_000;

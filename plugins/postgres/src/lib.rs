@@ -15,6 +15,7 @@ mod attributes;
 mod catalog;
 mod config;
 mod fill;
+mod inspection;
 mod lsn;
 mod mapped;
 mod mark;
@@ -39,7 +40,9 @@ mod unreadable;
 mod validate;
 mod value;
 
+pub use inspection::inspect;
 pub use peer::{HostPeer, Peer, Session};
 pub use source::PostgresSource;
 
 tarn_sdk::export_source!(PostgresSource);
+tarn_sdk::export_inspection!(PostgresSource);

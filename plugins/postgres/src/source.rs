@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 
 use tarn_batch::Table;
-use tarn_sdk::{Changes, Description, Failure, Limits, Problem, Snapshot, Source, SourceConfig, log};
+use tarn_sdk::inspection::{Answer, Question};
+use tarn_sdk::{
+    Changes, Description, Failure, Inspect, Limits, Problem, Snapshot, Source, SourceConfig, log,
+};
 
 use crate::added;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
 use crate::fill;
+use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session};
@@ -422,5 +426,11 @@ impl Source for PostgresSource<HostPeer> {
 
     fn teardown(&mut self) -> Result<Vec<Problem>, Failure> {
         Self::teardown(self)
+    }
+}
+
+impl Inspect for PostgresSource<HostPeer> {
+    fn inspect(question: Question) -> Result<Answer, Failure> {
+        inspect(HostPeer, &question)
     }
 }

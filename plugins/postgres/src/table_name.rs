@@ -22,6 +22,13 @@ impl TableName {
         split_table_name(text).map(|(schema, name)| Self { schema, name })
     }
 
+    /// The name as settings have it, so that [`Self::parse`] reads it back: in quotes where it would be
+    /// read as another one without them.
+    pub(crate) fn to_setting(&self) -> String {
+        let plain = self.to_string();
+        if Self::parse(&plain).as_ref() == Some(self) { plain } else { self.sql() }
+    }
+
     /// The name in a statement.
     pub(crate) fn sql(&self) -> String {
         qualified(&self.schema, &self.name)
@@ -38,6 +45,20 @@ impl fmt::Display for TableName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_written_in_settings_as_it_is_read_there() {
+        for (schema, name, text) in [
+            ("public", "users", "public.users"),
+            ("Sales", "my.table", "Sales.my.table"),
+            ("a.b", "c", r#""a.b"."c""#),
+            ("s", r#""q"#, r#""s"."""q""#),
+        ] {
+            let table = TableName::new(schema, name);
+            assert_eq!(table.to_setting(), text);
+            assert_eq!(TableName::parse(text), Some(table), "{text}");
+        }
+    }
 
     #[test]
     fn a_name_is_quoted_in_statements() {

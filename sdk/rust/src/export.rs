@@ -16,6 +16,15 @@ macro_rules! export_destination {
     };
 }
 
+/// Lets people ask a source or destination about its store: `export_inspection!(MySource);`, once in a
+/// crate, beside the line that exports what it is.
+#[macro_export]
+macro_rules! export_inspection {
+    ($plugin:ty) => {
+        $crate::__export_plugin!($plugin, Inspect, inspection);
+    };
+}
+
 /// Makes the library a script plugin: `export_script!(MyScript);`, once in a crate.
 #[macro_export]
 macro_rules! export_script {

@@ -29,6 +29,6 @@ pub(crate) fn call<S: Slot, R>(f: impl FnOnce(&mut S::Plugin) -> Result<R, Failu
 }
 
 /// A panic is a trap without words: the last line of the log has them.
-fn log_panics() {
+pub(crate) fn log_panics() {
     std::panic::set_hook(Box::new(|panic| log::error(&panic.to_string())));
 }

@@ -36,6 +36,7 @@
 pub mod bindings;
 pub mod clickhouse;
 pub mod clock;
+pub mod inspection;
 #[doc(hidden)]
 pub mod instance;
 pub mod log;
@@ -57,6 +58,7 @@ pub use config::{
 pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
+pub use inspection::Inspect;
 pub use script::{Outcome, Rejection, Script};
 pub use source::{Changes, Limits, Snapshot, Source};
 

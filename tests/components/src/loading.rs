@@ -1,9 +1,9 @@
 //! What is wrong with a component is said before it runs (B251, B253).
 
 use tarn_model::Failure;
-use tarn_wasm::{Kind, LoadError, Manifest};
+use tarn_wasm::{Capabilities, Kind, LoadError, Manifest};
 
-use crate::sandbox::{MISBEHAVING, loaded, manifest, runtime};
+use crate::sandbox::{MISBEHAVING, loaded, manifest, read, runtime, tight};
 
 async fn refused(manifest: &Manifest, bytes: Vec<u8>) -> LoadError {
     loaded().await.0.load(manifest, bytes).await.expect_err("refused")
@@ -50,10 +50,30 @@ async fn a_capability_that_was_not_granted_is_refused_by_name() {
 
 #[tokio::test]
 async fn an_unknown_version_is_refused_by_name_with_the_range_served() {
-    let error = refused(&manifest(), with("@0.1.0", "@0.9.0")).await;
+    let error = refused(&manifest(), with("@0.1.1", "@0.9.0")).await;
     let LoadError::UnknownVersion { interface, .. } = &error else { panic!("{error}") };
     assert!(interface.starts_with("tarn:plugin/") && interface.ends_with("@0.9.0"), "{interface}");
     assert!(error.to_string().ends_with("this host serves 0.1.x"), "{error}");
+}
+
+#[tokio::test]
+async fn a_component_of_an_earlier_or_later_version_of_the_line_runs() {
+    let runtime = runtime();
+    for version in ["@0.1.0", "@0.1.9"] {
+        let component = runtime.load(&manifest(), with("@0.1.1", version)).await.expect("of the line");
+        let mut source = runtime.source(&component, Capabilities::none(), tight()).await.expect("instance");
+        source.configure(r#"{"mirror": "good"}"#).await.expect("configured");
+        assert_eq!(read(&mut source).await.expect("reads").sequence, 7, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn a_component_that_leaves_inspection_out_says_so_when_it_is_asked() {
+    let (runtime, component) = loaded().await;
+    let asked = runtime.inspection(component, Capabilities::none(), tight()).await;
+    let failure = asked.err().expect("it exports no inspection");
+    assert_eq!(failure.code, "plugin_inspection_missing");
+    assert!(failure.message.contains("misbehaving"), "{failure}");
 }
 
 #[tokio::test]
@@ -61,7 +81,7 @@ async fn an_unknown_interface_is_refused_by_name() {
     let error = refused(&manifest(), with("clock", "flock")).await;
     assert_eq!(
         error.to_string(),
-        "the plugin misbehaving needs tarn:plugin/flock@0.1.0, which this host does not have"
+        "the plugin misbehaving needs tarn:plugin/flock@0.1.1, which this host does not have"
     );
 }
 

@@ -125,6 +125,16 @@ fn dropping_a_mirror_leaves_no_slot_and_no_publication() {
 }
 
 #[test]
+fn a_mirror_that_only_snapshots_ends_completed_and_leaves_nothing() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror("items", &[("public.items", "items")], &json!({"initial_snapshot_only": true}));
+    scene.wait_for_state("items", "STATUS_COMPLETED");
+    scene.wait_until_equal(SOURCE, TARGET);
+    assert_eq!(scene.leftovers(), [""; 0]);
+}
+
+#[test]
 fn a_paused_mirror_rests_and_goes_on_where_it_was() {
     let scene = Scene::start();
     scene.postgres.query(TABLE);

@@ -1,7 +1,7 @@
 //! The ClickHouse engine behind its HTTP interface.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +16,7 @@ use crate::port::free_port;
 use crate::process::{self, Process};
 use crate::server_url::ServerUrl;
 use crate::tsv;
+use crate::venv;
 use crate::wait::until_within;
 
 const USER: &str = "tarn";
@@ -298,7 +299,7 @@ impl Engine {
     /// Starts the process and waits; false when it ended instead.
     fn serve(&mut self) -> bool {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
-        let mut command = Command::new(python());
+        let mut command = Command::new(venv::program("python"));
         command
             .arg(script)
             .arg("--path")
@@ -324,13 +325,4 @@ impl Engine {
     fn log_tail(&self) -> String {
         process::log_tail(self.folder.path())
     }
-}
-
-/// The interpreter of the virtual environment that has the engine.
-fn python() -> PathBuf {
-    let venv = std::env::var_os("TARN_VENV").filter(|venv| !venv.is_empty()).map(PathBuf::from);
-    let venv = venv.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/setup/venv"));
-    let python = venv.join("bin/python");
-    assert!(python.exists(), "no {}: run tests/harness/setup", python.display());
-    python
 }

@@ -15,7 +15,7 @@
 //!
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
-//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`HttpAnswer`],
+//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
 //! [`Row`], [`until`], [`until_within`].
 
 mod clickhouse;
@@ -25,16 +25,19 @@ mod leash;
 mod port;
 mod postgres;
 mod process;
+mod schemathesis;
 mod server_url;
 mod sshd;
 mod tarn;
 mod tsv;
 mod unprivileged;
+mod venv;
 mod wait;
 
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
 pub use postgres::{Postgres, Session};
+pub use schemathesis::Schemathesis;
 pub use sshd::Sshd;
 pub use tarn::Tarn;
 pub use wait::{until, until_within};

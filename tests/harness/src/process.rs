@@ -42,6 +42,11 @@ impl Process {
         self.child.id()
     }
 
+    /// Whether the process succeeded, once it has ended by itself.
+    pub(crate) fn outcome(&mut self) -> Option<bool> {
+        self.child.try_wait().ok().flatten().map(|status| status.success())
+    }
+
     /// Whether the process has ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))

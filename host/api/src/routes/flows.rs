@@ -4,18 +4,42 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorCreation};
 use tarn_model::{MirrorSpec, TableMapping};
+use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+use crate::operation::{Operation, example};
 use crate::request::Body;
 
-#[derive(Default, Deserialize)]
+const REFUSALS: &[Code] = &[Code::NotFound, Code::AlreadyExists, Code::FailedPrecondition];
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("/api/v1/flows/cdc/create", example!("create_mirror"), create)
+            .about("Creates a mirror, after every check of both sides.")
+            .takes::<CreateMirrorRequest>()
+            .answers::<MirrorCreated>()
+            .refuses(REFUSALS),
+        Operation::post("/api/v1/mirrors/cdc/validate", example!("validate_mirror"), validate)
+            .about("Runs the checks of a creation and stores nothing.")
+            .takes::<CreateMirrorRequest>()
+            .answers::<MirrorValid>()
+            .refuses(REFUSALS),
+    ]
+}
+
+/// A mirror to create.
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
-struct CreateRequest {
+struct CreateMirrorRequest {
+    /// What it replicates. Unset numbers take their defaults.
+    #[schema(value_type = MirrorSpec, required)]
     connection_configs: Option<MirrorSpec>,
+    /// Answer with the mirror of the name if there is one.
     attach_to_existing: bool,
+    /// Leave out the look at both stores.
     skip_validation: bool,
-    /// Newer clients send the mappings beside the other fields.
+    /// The mappings, where they are not among the mirror's fields: newer clients send them here.
     table_mappings: Vec<TableMapping>,
 }
 
@@ -34,7 +58,7 @@ struct InnerOptions {
 }
 
 fn creation(body: &Body) -> Result<MirrorCreation, ApiError> {
-    let request: CreateRequest = body.read()?;
+    let request: CreateMirrorRequest = body.read()?;
     let inner = body.read::<InnerRequest>()?.connection_configs;
     let mut spec = request.connection_configs.ok_or_else(|| ApiError::missing("connection_configs"))?;
     if spec.tables.is_empty() {
@@ -47,22 +71,26 @@ fn creation(body: &Body) -> Result<MirrorCreation, ApiError> {
     })
 }
 
-#[derive(Serialize)]
-pub(super) struct Created {
+/// A mirror that was created, or attached to.
+#[derive(Serialize, ToSchema)]
+pub(super) struct MirrorCreated {
+    /// The id of its work.
     workflow_id: String,
 }
 
-pub(super) async fn create(State(control): State<Control>, body: Body) -> Answered<Created> {
+pub(super) async fn create(State(control): State<Control>, body: Body) -> Answered<MirrorCreated> {
     let workflow_id = control.create_mirror(creation(&body)?).await?;
-    Ok(Answer(Created { workflow_id }))
+    Ok(Answer(MirrorCreated { workflow_id }))
 }
 
-#[derive(Serialize)]
-pub(super) struct Valid {
+/// A mirror that could be created.
+#[derive(Serialize, ToSchema)]
+pub(super) struct MirrorValid {
+    /// True: what stands against it is a refusal.
     ok: bool,
 }
 
-pub(super) async fn validate(State(control): State<Control>, body: Body) -> Answered<Valid> {
+pub(super) async fn validate(State(control): State<Control>, body: Body) -> Answered<MirrorValid> {
     control.validate_mirror(creation(&body)?).await?;
-    Ok(Answer(Valid { ok: true }))
+    Ok(Answer(MirrorValid { ok: true }))
 }

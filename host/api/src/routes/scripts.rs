@@ -6,54 +6,98 @@ use serde::{Deserialize, Serialize};
 use tarn_control::{Control, ScriptUpload};
 use tarn_model::{Script, ScriptLanguage, Timestamp};
 
+use utoipa::ToSchema;
+
 use super::later;
 use crate::answer::{Answer, Answered, Nothing};
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+use crate::operation::{Operation, example};
 use crate::request::{Id, Input};
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("/api/v1/scripts", example!("store_script"), store)
+            .about("Compiles a script and stores it: a new one, or a new version of one.")
+            .takes::<StoreScriptRequest>()
+            .answers::<ScriptStored>()
+            .refuses(&[Code::PermissionDenied, Code::NotFound, Code::AlreadyExists]),
+        Operation::get("/api/v1/scripts/{id}", example!("list_scripts"), list)
+            .about("Reads a script at its newest version; none where the id is not known.")
+            .numbers("id", "The script's id; -1 for all.")
+            .answers::<ScriptList>(),
+        Operation::get("/api/v1/scripts/{id}/versions", example!("list_script_versions"), versions)
+            .about("Lists every version of a script, newest first.")
+            .numbers("id", "The script's id.")
+            .answers::<ScriptVersions>(),
+        Operation::delete("/api/v1/scripts/{id}", example!("delete_script"), remove)
+            .about("Deletes a script that no mirror uses, with its versions.")
+            .numbers("id", "The script's id.")
+            .answers::<Nothing>()
+            .refuses(&[Code::NotFound, Code::FailedPrecondition]),
+    ]
+}
 
 /// Stands for every script in a path, and for a new one in an upload.
 const NO_ID: i64 = -1;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct StoreRequest {
+/// A script to store.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct StoreScriptRequest {
+    /// The script.
+    #[schema(value_type = Upload, required)]
     script: Option<Upload>,
 }
 
-#[derive(Default, Deserialize)]
+/// A script as a client sends it.
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = ScriptUpload)]
 struct Upload {
+    /// The script to update; -1 makes a new one.
     id: i64,
+    /// What it is written in: lua, javascript or wasm.
     lang: String,
+    /// Its unique name.
     name: String,
+    /// Its code; of wasm, base64 of a component or a core module.
     source: String,
 }
 
-#[derive(Serialize)]
-pub(super) struct Stored {
+/// A script that was stored.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ScriptStored {
+    /// Its id.
     id: u32,
 }
 
 pub(super) async fn store(
     State(control): State<Control>,
-    Input(request): Input<StoreRequest>,
-) -> Answered<Stored> {
+    Input(request): Input<StoreScriptRequest>,
+) -> Answered<ScriptStored> {
     control.allow_scripts()?;
     let Upload { id, lang, name, source } = request.script.ok_or_else(|| ApiError::missing("script"))?;
     let upload = ScriptUpload { id: (id != NO_ID).then_some(id), lang, name, source };
-    Ok(Answer(Stored { id: small(control.store_script(upload).await?) }))
+    Ok(Answer(ScriptStored { id: small(control.store_script(upload).await?) }))
 }
 
-#[derive(Serialize)]
-pub(super) struct List {
+/// Scripts.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ScriptList {
+    /// By id.
     scripts: Vec<Item>,
 }
 
-#[derive(Serialize)]
+/// A script at its newest version.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Script)]
 struct Item {
+    /// Its id.
     id: u32,
+    /// What it is written in.
     lang: ScriptLanguage,
+    /// Its name.
     name: String,
+    /// Its code.
     source: String,
 }
 
@@ -63,27 +107,37 @@ impl From<Script> for Item {
     }
 }
 
-pub(super) async fn list(State(control): State<Control>, Id(id): Id) -> Answered<List> {
+pub(super) async fn list(State(control): State<Control>, Id(id): Id) -> Answered<ScriptList> {
     let scripts = control.list_scripts((id != NO_ID).then_some(id)).await?;
-    Ok(Answer(List { scripts: scripts.into_iter().map(Item::from).collect() }))
+    Ok(Answer(ScriptList { scripts: scripts.into_iter().map(Item::from).collect() }))
 }
 
-#[derive(Serialize)]
-pub(super) struct Versions {
+/// Versions of a script.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ScriptVersions {
+    /// Newest first.
     versions: Vec<Version>,
 }
 
-#[derive(Serialize)]
+/// A version of a script.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ScriptVersion)]
 struct Version {
+    /// Counts from 1.
     version: u32,
+    /// What it is written in.
     lang: ScriptLanguage,
+    /// The script's name then.
     name: String,
+    /// Its code.
     source: String,
+    /// Hexadecimal SHA-256 of the component it was compiled into.
     digest: String,
+    /// When it was stored.
     created_at: Timestamp,
 }
 
-pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answered<Versions> {
+pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answered<ScriptVersions> {
     let versions = control.script_versions(id).await?.into_iter().map(|script| Version {
         version: script.version,
         lang: script.language,
@@ -92,7 +146,7 @@ pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answ
         digest: script.digest,
         created_at: script.created_at,
     });
-    Ok(Answer(Versions { versions: versions.collect() }))
+    Ok(Answer(ScriptVersions { versions: versions.collect() }))
 }
 
 pub(super) async fn remove(State(control): State<Control>, Id(id): Id) -> Answered<Nothing> {

@@ -1,5 +1,6 @@
 //! A router with everything behind it, and what a test needs to play the rest of the world.
 
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,11 +13,12 @@ use serde_json::{Value, json};
 use tarn_api::{Credentials, Limits, PeerAddress, router};
 use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
-    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, PeerProbe, Pending, Progress,
-    Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, PeerProbe, Pending,
+    Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
-    Allowance, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, ScriptLanguage, Secret,
+    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question,
+    ScriptLanguage, Secret,
 };
 use tower::ServiceExt as _;
 
@@ -24,6 +26,9 @@ use tower::ServiceExt as _;
 pub const PASSWORD: &str = "planted-api-password";
 /// `Authorization` of the usual client.
 pub const AUTHORIZATION: &str = "Basic OnBsYW50ZWQtYXBpLXBhc3N3b3Jk";
+
+/// What a store says to a question.
+type Answered = Result<Answer, Failure>;
 
 /// What the stores say, to be set by a test.
 #[derive(Default)]
@@ -36,6 +41,10 @@ pub struct Stores {
     pub looks: Mutex<Vec<(Purpose, Vec<String>)>>,
     /// What happens while the stores are looked at the next time.
     pub meanwhile: Mutex<Option<Pending<'static, ()>>>,
+    /// What the stores answer, by their peer and the kind of question.
+    pub answers: Mutex<HashMap<(String, &'static str), Answered>>,
+    /// What they were asked.
+    pub questions: Mutex<Vec<(String, Question)>>,
     /// Peers that were probed, with the password each was probed with.
     pub probed: Mutex<Vec<(String, String)>>,
 }
@@ -50,7 +59,7 @@ impl PeerProbe for Stores {
             self.probed.lock().expect("whole").push((peer.name.clone(), password));
             match self.unreachable.lock().expect("whole").clone() {
                 Some(reason) => Err(Failure::retry("unreachable", peer.config.strike_secrets(&reason))),
-                None => Ok("15.8 (test)".into()),
+                None => Ok("17.2".into()),
             }
         })
     }
@@ -70,6 +79,28 @@ impl Validator for Stores {
     }
 }
 
+impl Inspector for Stores {
+    fn ask<'a>(&'a self, peer: &'a Peer, question: &'a Question) -> Pending<'a, Result<Answer, Failure>> {
+        Box::pin(async move {
+            self.questions.lock().expect("whole").push((peer.name.clone(), question.clone()));
+            let kind = match question {
+                Question::Schemas => "schemas",
+                Question::Tables { .. } => "tables",
+                Question::AllTables => "allTables",
+                Question::Columns { .. } => "columns",
+                Question::Publications => "publications",
+                Question::Slots => "slots",
+                Question::Activity => "activity",
+                Question::RowCounts { .. } => "rowCounts",
+            };
+            let unknown =
+                || Err(Failure::permanent("question_unknown", "this connector cannot answer the question"));
+            let answers = self.answers.lock().expect("whole");
+            answers.get(&(peer.name.clone(), kind)).cloned().unwrap_or_else(unknown)
+        })
+    }
+}
+
 /// Compiles what does not say `syntax error`; `require a` needs a stored script of that name.
 struct Compiler;
 
@@ -82,6 +113,9 @@ impl ScriptCompiler for Compiler {
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
+            }
+            if script.source.contains("compiler down") {
+                return Err(CompileError::Failed("planted-inside".into()));
             }
             let required = script.source.strip_prefix("require ");
             if required.is_some_and(|name| !script.modules.iter().any(|(known, _)| known == name)) {
@@ -163,23 +197,19 @@ impl Fixture {
             catalog,
             validator: Arc::clone(&stores) as Arc<dyn Validator>,
             probe: Arc::clone(&stores) as Arc<dyn PeerProbe>,
+            inspector: Arc::clone(&stores) as Arc<dyn Inspector>,
             compiler: Arc::new(Compiler),
-            connectors: vec![ConnectorSummary {
-                name: "postgres".into(),
-                version: "0.1.0".into(),
-                kind: "source".into(),
-                capabilities: vec!["postgres".into()],
-            }],
+            connectors: connectors(),
             progress: Progress::default(),
         };
-        let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "1.2.3".into() };
+        let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "0.1.0".into() };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
         let router = router(control.clone(), &credentials, &limits);
         Self { router, control, stores, transcript: Mutex::default(), _folder: folder }
     }
 
-    /// The router, to be served.
+    /// The router, to be served on a socket.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
@@ -302,9 +332,34 @@ impl Fixture {
         *self.stores.unreachable.lock().expect("whole") = Some(reason.into());
     }
 
+    /// What a store answers to a kind of question from now on, as its connector writes it.
+    pub fn answer(&self, peer: &str, kind: &'static str, answer: Value) {
+        let answer = serde_json::from_value(json!({kind: answer})).expect("an answer of the contract");
+        self.stores.answers.lock().expect("whole").insert((peer.into(), kind), Ok(answer));
+    }
+
+    /// Why a store does not answer a kind of question from now on.
+    pub fn fail(&self, peer: &str, kind: &'static str, failure: Failure) {
+        self.stores.answers.lock().expect("whole").insert((peer.into(), kind), Err(failure));
+    }
+
     pub fn find_problems(&self, problems: &[Problem]) {
         *self.stores.problems.lock().expect("whole") = problems.to_vec();
     }
+}
+
+fn connectors() -> Vec<ConnectorSummary> {
+    let connector = |name: &str, kind: &str, capabilities: &[&str]| ConnectorSummary {
+        name: name.into(),
+        version: "0.1.0".into(),
+        kind: kind.into(),
+        capabilities: capabilities.iter().map(|&capability| capability.into()).collect(),
+    };
+    vec![
+        connector("postgres", "source", &["log", "clock", "postgres"]),
+        connector("clickhouse", "destination", &["log", "clock", "clickhouse"]),
+        connector("script-lua", "script", &["log", "clock"]),
+    ]
 }
 
 pub fn postgres_peer(name: &str) -> Value {

@@ -42,6 +42,7 @@ async fn entries_are_filtered_paged_and_newest_first() {
         (json!({"numPerPage": 2, "page": 1}), vec![6, 5], 6, 1),
         (json!({"numPerPage": 2, "page": 3}), vec![2, 1], 6, 3),
         (json!({"numPerPage": 2, "page": 9}), vec![], 6, 9),
+        (json!({"numPerPage": 1000, "page": i32::MAX}), vec![], 6, i32::MAX),
         (json!({"flow_job_name": "odd", "num_per_page": 10}), vec![5, 3, 1], 3, 1),
         (json!({"flow_job_name": "od", "num_per_page": 10}), vec![], 0, 1),
         (json!({"flow_job_name": "", "num_per_page": 1}), vec![6], 6, 1),
@@ -83,6 +84,8 @@ async fn wrong_levels_and_negative_numbers_are_400_naming_the_field() {
         (json!({"level": "x"}), "level"),
         (json!({"num_per_page": -1}), "num_per_page"),
         (json!({"page": -1}), "page"),
+        (json!({"page": 2_147_483_648_u32}), "page"),
+        (json!({"page": "9223372036854775807"}), "page"),
     ] {
         assert_eq!(fixture.post("mirrors/logs", request).await.refusal(), (400, 3, vec![field.into()]));
     }

@@ -49,10 +49,10 @@ async fn a_peer_reads_back_in_camel_case_with_every_scalar_and_masked_secrets() 
     let expected = json!({"peer": {"name": "pg", "type": "POSTGRES", "postgresConfig": {
         "host": "db.example", "port": 5432, "user": "repl", "password": "********", "database": "app",
         "tlsHost": "", "rootCa": "", "requireTls": false, "disableTls": false, "skipCertVerification": false,
-        "clientTls": null, "sshConfig": null, "metadataSchema": ""}}, "version": "15.8 (test)"});
+        "clientTls": null, "sshConfig": null, "metadataSchema": ""}}, "version": "17.2"});
     assert_eq!(fixture.get("peers/info/pg").await.ok(), expected);
     let info = fixture.get("peers/info/ch").await.ok();
-    assert_eq!((&info["peer"]["type"], &info["version"]), (&json!("CLICKHOUSE"), &json!("15.8 (test)")));
+    assert_eq!((&info["peer"]["type"], &info["version"]), (&json!("CLICKHOUSE"), &json!("17.2")));
     let config = &info["peer"]["clickhouseConfig"];
     assert_eq!((&config["password"], &config["secretAccessKey"]), (&json!("********"), &json!("")));
     assert_eq!((&config["disableTls"], &config["s3Path"]), (&json!(true), &json!("")));

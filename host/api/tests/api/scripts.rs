@@ -47,6 +47,14 @@ async fn a_script_that_does_not_compile_is_refused_with_its_place_and_leaves_not
 }
 
 #[tokio::test]
+async fn a_compiler_that_fails_is_500_and_tells_nothing_of_the_inside() {
+    let fixture = Fixture::new().await;
+    let reply = fixture.post("scripts", script(-1, "a", "compiler down")).await;
+    assert_eq!(reply.refusal(), (500, 13, vec![]));
+    assert!(!reply.text.contains("planted-inside"), "{}", reply.text);
+}
+
+#[tokio::test]
 async fn a_script_may_require_the_other_stored_ones() {
     let fixture = Fixture::new().await;
     fixture.post("scripts", script(-1, "a", "one")).await.ok();

@@ -176,7 +176,7 @@ impl Control {
         }
     }
 
-    async fn known_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
+    pub(super) async fn known_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
         let missing = || ControlError::missing("flow_job_name", format!("there is no mirror {name}"));
         self.catalog().mirror(name).await?.ok_or_else(missing)
     }

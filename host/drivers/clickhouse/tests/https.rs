@@ -94,7 +94,9 @@ async fn a_server_of_the_given_authority_and_name_is_spoken_to() {
     let client = Client::new(&trusted).expect("settings that can be used");
     client.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a").await.expect("a table");
     let data: Vec<u8> = (0..1_000_000_u64).flat_map(u64::to_le_bytes).collect();
-    client.insert("INSERT INTO t (a) FORMAT RowBinary", &[], data).await.expect("an insert");
+    let mut insert = client.insert("INSERT INTO t (a) FORMAT RowBinary", &[]);
+    insert.append(data).await.expect("rows taken");
+    insert.finish().await.expect("an insert");
     assert_eq!(open().server.scalar("SELECT sum(a) FROM t").as_deref(), Some("499999500000"));
 }
 

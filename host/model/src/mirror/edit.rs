@@ -5,22 +5,22 @@ use serde::{Deserialize, Serialize};
 use super::{MirrorSpec, TableMapping};
 
 /// Changed settings of a paused mirror. Zero or empty means unchanged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct MirrorEdit {
     /// Tables to take in.
     pub additional_tables: Vec<TableMapping>,
     /// Tables to let go of.
     pub removed_tables: Vec<TableMapping>,
-    /// See [`MirrorSpec::max_batch_size`].
+    /// Most rows of one write to the destination.
     pub batch_size: u32,
-    /// See [`MirrorSpec::idle_timeout_seconds`].
+    /// Longest time a row waits for company before it is written, in seconds.
     pub idle_timeout: u64,
-    /// See [`MirrorSpec::snapshot_num_rows_per_partition`].
+    /// Rows of one snapshot partition.
     pub snapshot_num_rows_per_partition: u32,
-    /// See [`MirrorSpec::snapshot_max_parallel_workers`].
+    /// Partitions loaded at the same time.
     pub snapshot_max_parallel_workers: u32,
-    /// See [`MirrorSpec::snapshot_num_tables_in_parallel`].
+    /// Tables loaded at the same time.
     pub snapshot_num_tables_in_parallel: u32,
     /// Whether added tables stream from now on without their existing rows.
     pub skip_initial_snapshot_for_table_additions: bool,

@@ -30,7 +30,7 @@ pub struct TableLoad {
 }
 
 /// Rows that changes brought, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RowCounts {
     /// All of them.
     pub total_count: u64,

@@ -9,7 +9,7 @@ use crate::enumerated::{Enumerated, serde_by_name};
 
 /// A mirror as a person defined it, defaults filled in. Times are in seconds, sizes in rows. It
 /// serialises under the API's names, in the catalog as in answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct MirrorSpec {
     /// Its unique name: it becomes part of the slot's and the publication's names.

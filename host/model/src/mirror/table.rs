@@ -9,7 +9,7 @@ use tarn_batch::split_table_name;
 use crate::enumerated::{Enumerated, serde_by_name};
 
 /// Which table goes where, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct TableMapping {
     /// `schema.table` at the source. Clients also write the parts in double quotes, as in SQL.
@@ -30,7 +30,7 @@ pub struct TableMapping {
 }
 
 /// Settings of one column.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct ColumnMapping {
     /// Column at the source.

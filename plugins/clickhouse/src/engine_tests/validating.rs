@@ -144,6 +144,33 @@ fn settings_of_columns_are_all_checked() {
 }
 
 #[test]
+fn a_partition_key_that_the_server_refuses_is_told_and_leaves_no_trace() {
+    for (key, told) in [
+        ("nope", "nope"),
+        ("no_such_function(id)", "no_such_function"),
+        ("name", "nullable"),
+        ("rand()", "deterministic"),
+        ("id,", "Syntax error"),
+        ("id ORDER BY name", "Syntax error"),
+    ] {
+        let mut scene = Scene::with(|config| config.tables[0].partition_key = key.to_owned());
+        let found = problems(&mut scene, &[items()]);
+        assert_eq!(found.len(), 1, "{key}: {found:?}");
+        assert!(
+            found[0].starts_with("table_mappings[0].partition_key: is refused by the server"),
+            "{found:?}"
+        );
+        assert!(found[0].contains(told), "{key}: {found:?}");
+        assert_eq!(scene.rows("SELECT count() FROM system.tables WHERE database = currentDatabase()"), ["0"]);
+    }
+    for key in ["id % 10", "(id % 2, id % 3)", "tuple()", " intDiv(id, 100) "] {
+        let mut scene = Scene::with(|config| config.tables[0].partition_key = key.to_owned());
+        assert_eq!(problems(&mut scene, &[items()]), [""; 0], "{key}");
+        assert_eq!(scene.rows("SELECT count() FROM system.tables WHERE database = currentDatabase()"), ["0"]);
+    }
+}
+
+#[test]
 fn a_table_without_a_key_is_refused() {
     let mut keyless = items();
     keyless.columns[0].key = 0;

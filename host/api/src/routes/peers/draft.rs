@@ -6,23 +6,36 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use tarn_control::{config_key, unserved_kind};
 use tarn_model::{ClickHouseConfig, Enumerated as _, Peer, PeerConfig, PeerKind, PostgresConfig, Secret};
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::request::Body;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Request {
-    peer: Option<Draft>,
+/// A peer as a client sends it. An update that sends a secret back as `********` keeps it.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = PeerDraft)]
+pub(super) struct Draft {
+    /// Its unique name: 1 to 63 letters, digits, `_`, `-`, `.`.
+    #[serde(default)]
+    name: String,
+    /// Its kind.
+    #[schema(value_type = PeerKind)]
+    r#type: Option<KindName>,
+    /// The settings of a PostgreSQL peer.
+    postgres_config: Option<PostgresConfig>,
+    /// The settings of a ClickHouse peer.
+    #[schema(value_type = Option<ClickHouseDraft>)]
+    clickhouse_config: Option<ClickHouseConfig>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Draft {
-    name: String,
-    r#type: Option<KindName>,
-    postgres_config: Option<PostgresConfig>,
-    clickhouse_config: Option<ClickHouseConfig>,
+/// The settings of a ClickHouse peer as a client may send them.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it describes what a request is read into by two looks, and holds nothing")]
+struct ClickHouseDraft {
+    #[serde(flatten)]
+    config: ClickHouseConfig,
+    /// The staging area, where a client nests it.
+    s3: Option<Staging>,
 }
 
 /// A second look at the same body, for the staging settings that some clients nest.
@@ -44,13 +57,19 @@ struct NestedConfig {
     s3: Option<Staging>,
 }
 
-#[derive(Default, Deserialize)]
+/// A staging area.
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
 struct Staging {
+    /// `s3://bucket/prefix`.
     url: String,
+    /// Its access key.
     access_key_id: Secret,
+    /// Its secret key.
     secret_access_key: Secret,
+    /// Its region.
     region: String,
+    /// Its endpoint, where it is not the public one.
     endpoint: String,
 }
 
@@ -90,14 +109,13 @@ impl<'de> Deserialize<'de> for KindName {
     }
 }
 
-/// The peer of a request, or why it cannot be one.
+/// The peer that a request drafts, or why it cannot be one. `body` is the request, for the second look.
 ///
 /// # Errors
 /// A malformed request.
-pub(super) fn draft(body: &Body) -> Result<Result<Peer, String>, ApiError> {
-    let request: Request = body.read()?;
+pub(super) fn peer_of(draft: Option<Draft>, body: &Body) -> Result<Result<Peer, String>, ApiError> {
     let nested: NestedRequest = body.read()?;
-    let mut draft = request.peer.ok_or_else(|| ApiError::missing("peer"))?;
+    let mut draft = draft.ok_or_else(|| ApiError::missing("peer"))?;
     if let (Some(config), Some(staging)) = (&mut draft.clickhouse_config, nested.peer.clickhouse_config.s3) {
         unnest(config, staging);
     }
