@@ -1,16 +1,15 @@
 //! One connection's life.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -79,8 +78,7 @@ impl Connector {
         let router = self.router;
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(PeerAddress(address));
-            let answering = router.clone().call(request.map(Body::new));
-            async move { Ok::<Response<Body>, Infallible>(answering.await?) }
+            router.clone().call(request.map(Body::new))
         });
         let stream = TokioIo::new(Impatient::new(stream, self.limits.stall));
         let connection = http1::Builder::new()

@@ -80,7 +80,7 @@ impl Client {
             if self.config.database.is_empty() { &self.config.user } else { &self.config.database };
         let gathering = Gathering::new(stream.low_water());
         let started = startup::start(stream, database, credentials, purpose, deadline, self.query_deadline);
-        let connection = started.await.map_err(Error::as_refusal)?;
+        let connection = started.await.map_err(Error::into_refusal)?;
         Ok(connection.with_gathering(gathering))
     }
 

@@ -121,7 +121,7 @@ impl Error {
 
     /// The error of a greeting: one that broke because the server took our certificate for none of its
     /// authorities' is a refusal, not a lost connection.
-    pub(crate) fn as_refusal(self) -> Self {
+    pub(crate) fn into_refusal(self) -> Self {
         let refusal = match &self {
             Self::Lost { source, .. } => tarn_transport::Error::refusal_in(source),
             _ => None,
