@@ -24,7 +24,8 @@ Every answer that is not a success has the body of a Refusal. Creating a peer an
 report what went wrong with the operation in the body of a success.";
 
 /// The refusals that every route with credentials may answer, and routes that take input.
-const EVERYWHERE: [Code; 3] = [Code::Unauthenticated, Code::Internal, Code::Unavailable];
+const EVERYWHERE: [Code; 4] =
+    [Code::Unauthenticated, Code::ResourceExhausted, Code::Internal, Code::Unavailable];
 
 /// The document as text, indented, ending with a line break: what is checked into the repository.
 pub fn openapi() -> String {

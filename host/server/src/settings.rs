@@ -158,6 +158,7 @@ fn tls(reader: &mut Reader) -> Option<TlsFiles> {
 
 #[cfg(test)]
 mod tests {
+    use super::setting::Setting;
     use super::*;
 
     fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -182,9 +183,18 @@ mod tests {
                 Preset::Otherwise(_) if setting.form.contains("postgres://") => "postgres://x",
                 Preset::Otherwise(_) => setting.form.split(' ').next().unwrap_or_default(),
             };
-            std::fs::write(&file, format!("{} = {value:?}\n", setting.name)).expect("written");
+            // Certificate and key are good together only.
+            let with = |known: &&&Setting| {
+                known.name == setting.name || [known, &setting].iter().all(|s| s.name.starts_with("tls_"))
+            };
+            let (mut text, mut variables) = (String::new(), Vec::new());
+            for setting in SETTINGS.iter().filter(with) {
+                text.push_str(&format!("{} = {value:?}\n", setting.name));
+                variables.push((setting.variable(), value.to_owned()));
+            }
+            std::fs::write(&file, text).expect("written");
             Settings::load(Some(&file), []).expect(setting.name);
-            Settings::load(None, environment(&[(&setting.variable(), value)])).expect(setting.name);
+            Settings::load(None, variables).expect(setting.name);
             std::fs::write(&file, format!("{} = [1]\n", setting.name)).expect("written");
             let error = Settings::load(Some(&file), []).expect_err("no list").to_string();
             assert!(error.contains(setting.form), "{error}");

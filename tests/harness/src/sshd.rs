@@ -155,6 +155,10 @@ impl Sshd {
 
     /// Kills the server and its sessions; `start_again` starts it.
     pub fn kill(&mut self) {
+        // A client that comes back at once must not find it between the two.
+        if let Some(process) = &self.process {
+            signal(process.id(), "STOP");
+        }
         self.kill_sessions();
         // Dropping kills.
         drop(self.process.take());

@@ -12,7 +12,7 @@ fn peers() -> [Value; 3] {
         json!({"name": "pg", "type": 3, "postgres_config": {"host": "h", "user": "u", "database": "d",
             "password": "planted-1", "client_tls": {"certificate": "c", "private_key": "planted-2"}}}),
         json!({"name": "ch", "type": 8, "clickhouseConfig": {"host": "h", "password": "planted-3",
-            "privateKey": "planted-4", "accessKeyId": "planted-5", "secretAccessKey": "planted-6"}}),
+            "certificate": "c", "privateKey": "planted-4", "accessKeyId": "planted-5", "secretAccessKey": "planted-6"}}),
         json!({"name": "tunnel", "type": 3, "postgres_config": {"host": "h", "user": "u", "database": "d",
             "ssh_config": {"host": "j", "user": "u", "password": "planted-7", "private_key": "planted-8"}}}),
     ]

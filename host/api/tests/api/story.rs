@@ -1,10 +1,12 @@
 //! Every example of the document, sent in an order in which each makes sense.
 
-use axum::body::Body;
-use axum::http::Request;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use tarn_api::openapi;
+use std::net::Ipv4Addr;
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use serde_json::{Map, Value, json};
+use tarn_api::{Limits, PeerAddress, openapi};
 use tarn_model::Edition;
 
 use crate::described::{Operation, Spelling, operations};
@@ -60,7 +62,7 @@ impl Story {
         self.tell(&["isAlive", "isReady", "getVersion", "getInstanceInfo", "createPeer"]).await;
         let body = json!({"peer": clickhouse_peer("analytics")});
         assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
-        self.tell(&["validatePeer", "listPeers", "getPeer", "getPeerType"]).await;
+        self.tell(&["validatePeer", "comparePeer", "listPeers", "getPeer", "getPeerType"]).await;
         shop::answer_questions(&self.fixture);
         self.tell(&["listSchemas", "listPublications", "listTables", "listAllTables", "listColumns"]).await;
     }
@@ -104,6 +106,24 @@ fn shown_refusal(status: u16) -> Value {
     response["content"]["application/json"]["example"].clone()
 }
 
+/// The answer to somebody who guesses.
+async fn after_failed_logins() -> Reply {
+    let fixture = Fixture::within(Limits { failed_logins_max: 1, ..Limits::default() }).await;
+    let login = || {
+        Request::get("/api/v1/version")
+            .header(header::AUTHORIZATION, "Basic Ondyb25n")
+            .extension(PeerAddress(Ipv4Addr::LOCALHOST.into()))
+            .body(Body::empty())
+            .expect("a request")
+    };
+    fixture.send(login()).await;
+    fixture.send(login()).await
+}
+
+fn without_digits(value: &Value) -> String {
+    value.to_string().chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
 #[tokio::test]
 async fn every_refusal_that_the_document_shows_is_one_that_the_server_gives() {
     let fixture = Fixture::new().await.with_peers().await;
@@ -113,6 +133,11 @@ async fn every_refusal_that_the_document_shows_is_one_that_the_server_gives() {
     assert_shown(fixture.post("mirrors/logs", json!({"level": "DEBUG"})).await);
     let anonymous = Request::get("/api/v1/peers/list").body(Body::empty()).expect("a request");
     assert_shown(fixture.send(anonymous).await);
+    assert_eq!(
+        without_digits(&after_failed_logins().await.json()),
+        without_digits(&shown_refusal(429)),
+        "but for the seconds"
+    );
     assert_shown(Fixture::in_edition(Edition::Hosted).await.post("scripts", script("x")).await);
     assert_shown(fixture.post("mirrors/status", json!({"flowJobName": "none"})).await);
     assert_shown(fixture.post("flows/cdc/create", crate::fixture::creation("orders")).await);
@@ -122,5 +147,5 @@ async fn every_refusal_that_the_document_shows_is_one_that_the_server_gives() {
     let document: Value = serde_json::from_str(&openapi()).expect("the document is JSON");
     let statuses: Vec<_> =
         document["components"]["responses"].as_object().expect("responses").keys().collect();
-    assert_eq!(statuses, ["400", "401", "403", "404", "409", "500", "503"], "each was shown above");
+    assert_eq!(statuses, ["400", "401", "403", "404", "409", "429", "500", "503"], "each was shown above");
 }
