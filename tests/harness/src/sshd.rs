@@ -1,6 +1,7 @@
 //! An SSH server with a user, a host key and a configuration of its own.
 
-use std::fmt::Write;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -119,10 +120,10 @@ impl Sshd {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("key_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.keygen(&name, arguments, passphrase);
-        let mut keys = self.read("authorized_keys");
-        write!(keys, "{options} {}", self.read(&format!("{name}.pub")))
-            .expect("a String takes what is written");
-        std::fs::write(self.path("authorized_keys"), keys).expect("the list of keys can be written");
+        // Appended in one piece: tests that share the server make keys at the same time.
+        let line = format!("{options} {}", self.read(&format!("{name}.pub")));
+        let list = OpenOptions::new().append(true).open(self.path("authorized_keys"));
+        list.and_then(|mut list| list.write_all(line.as_bytes())).expect("the list of keys can be written");
         self.read(&name)
     }
 
