@@ -4,11 +4,14 @@
 //! snapshot   rows/s of a mirror's load       against one `COPY … (FORMAT binary)` to nowhere
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
 //! memory     peak of the process             during one transaction of millions of rows
+//! api        ms to an answer                  with 200 mirrors, at 500 requests a second
 //! script     µs a record in the sandbox      against the same runtime built natively
 //! ```
 //!
+//! Arguments name the parts to measure: `script`, `api`, `rows` (snapshot, stream and memory); none means all.
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
 
+mod api;
 mod dataset;
 mod limits;
 mod measure;
@@ -30,15 +33,29 @@ const STREAM_CHANGES: u64 = 1_000_000;
 const TRANSACTION_ROWS: u64 = 5_000_000;
 
 fn main() {
+    let parts: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
     let mut table = Table::default();
-    script::run(&mut table);
+    if wanted("script") {
+        script::run(&mut table);
+    }
+    if wanted("api") {
+        api::run(&mut table);
+    }
+    if wanted("rows") {
+        measure_rows(&mut table);
+    }
+    table.print();
+}
+
+/// Snapshot, stream and memory, one after another on the same services.
+fn measure_rows(table: &mut Table) {
     let scene = Scene::start();
     let rows = from_environment("TARN_BENCH_ROWS", SNAPSHOT_ROWS);
     dataset::create(&scene.postgres, rows);
-    snapshot::run(&scene, rows, &mut table);
-    stream::run(&scene, from_environment("TARN_BENCH_CHANGES", STREAM_CHANGES), &mut table);
-    memory::run(&scene, from_environment("TARN_BENCH_TRANSACTION_ROWS", TRANSACTION_ROWS), &mut table);
-    table.print();
+    snapshot::run(&scene, rows, table);
+    stream::run(&scene, from_environment("TARN_BENCH_CHANGES", STREAM_CHANGES), table);
+    memory::run(&scene, from_environment("TARN_BENCH_TRANSACTION_ROWS", TRANSACTION_ROWS), table);
 }
 
 fn from_environment(name: &str, default: u64) -> u64 {
