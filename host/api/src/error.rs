@@ -167,8 +167,7 @@ impl From<CatalogError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (code, status) = (self.code, self.status.unwrap_or(self.code.status()));
-        let passing = (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS);
-        let retry_after = self.retry_after_seconds.or(passing);
+        let retry_after = self.retry_after_seconds;
         let mut response = (status, axum::Json(to_value(&self.into_body()))).into_response();
         let headers = response.headers_mut();
         if code == Code::Unauthenticated {
