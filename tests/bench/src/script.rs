@@ -1,5 +1,7 @@
-//! A record through a Lua script: in the sandbox, and by the same runtime built natively.
+//! A record through a Lua script: in the sandbox, by the same runtime built natively, and by mlua.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -45,11 +47,12 @@ pub fn run(table: &mut Table) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     for (what, source) in SCRIPTS {
         let native = native(source, &batch);
+        let mlua = mlua(source, &batch);
         let sandboxed = runtime.block_on(sandboxed(source, &batch));
         table.add(
             format!("script, {what}"),
             format!("{sandboxed:.2} µs a record"),
-            format!("{native:.2} µs natively"),
+            format!("{native:.2} µs by the same runtime natively, {mlua:.2} by mlua"),
         );
     }
 }
@@ -65,6 +68,24 @@ fn native(source: &str, batch: &Batch) -> f64 {
         records += u64::from(batch.rows);
     }
     micros(begun.elapsed(), records)
+}
+
+/// By the program beside this one, which makes a Lua table of every row.
+fn mlua(source: &str, batch: &Batch) -> f64 {
+    let program =
+        std::env::current_exe().expect("a process knows its own path").with_file_name("tarn-bench-mlua");
+    let mut process = Command::new(program)
+        .arg(source)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("tarn-bench-mlua is built");
+    let mut input = process.stdin.take().expect("it was asked for");
+    input.write_all(&batch.bytes).expect("it reads the batch");
+    drop(input);
+    let output = process.wait_with_output().expect("it ends");
+    let figure = String::from_utf8_lossy(&output.stdout);
+    figure.trim().parse().expect("it prints a figure")
 }
 
 async fn sandboxed(source: &str, batch: &Batch) -> f64 {

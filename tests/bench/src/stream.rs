@@ -10,13 +10,43 @@ use crate::{dataset, limits};
 /// Rows of one transaction.
 const TRANSACTION_ROWS: u64 = 1000;
 
-/// Measures the same changes read by `pg_recvlogical` and brought to the table by a mirror.
+/// Rows after the changes: one was there before.
+fn rows_after(changes: u64) -> u64 {
+    changes / TRANSACTION_ROWS * TRANSACTION_ROWS + 1
+}
+
+/// Measures the same changes read by `pg_recvlogical`, and brought to tables by a mirror without and by one with
+/// a script. The mirror `stream` runs on.
 pub fn run(scene: &Scene, changes: u64, table: &mut Table) {
     progress("stream");
-    scene.mirror("stream", &json!({"max_batch_size": 250_000}));
-    scene.wait_for("stream", "STATUS_RUNNING");
-    scene.bring_to("stream", "STATUS_PAUSED");
+    let script = json!({"id": -1, "lang": "lua", "name": "two_fields",
+        "source": "function onRecord(r)\n  r.row.email = '***'\n  r.row.kind = r.row.kind + 1\n  return r.row\nend"});
+    scene.post("scripts", &json!({"script": script}));
+    let mirrors = [("stream", ""), ("scripted", "two_fields")];
+    for (mirror, script) in mirrors {
+        scene.mirror(mirror, &json!({"max_batch_size": 250_000, "script": script}));
+        scene.wait_for(mirror, "STATUS_RUNNING");
+        scene.bring_to(mirror, "STATUS_PAUSED");
+    }
     scene.postgres.query("SELECT pg_create_logical_replication_slot('bench_limit', 'pgoutput')");
+    change(scene, changes);
+    let end = scene.postgres.scalar("SELECT pg_current_wal_flush_lsn()").expect("a position");
+    let limit = rate(changes, limits::receive(&scene.postgres, "bench_limit", "tarn_pub_stream", &end));
+    scene.postgres.query("SELECT pg_drop_replication_slot('bench_limit')");
+    table.add("pg_recvlogical to nowhere", thousands(limit), "the limit");
+
+    let scripted = measure(scene, "scripted", changes, table);
+    scene.bring_to("scripted", "STATUS_TERMINATED");
+    let plain = measure(scene, "stream", changes, table);
+    table.add("stream, slot to table", thousands(plain), format!("{:.2} of pg_recvlogical", plain / limit));
+    table.add(
+        "stream, Lua changes two fields",
+        thousands(scripted),
+        format!("{:.2} of the stream without", scripted / plain),
+    );
+}
+
+fn change(scene: &Scene, changes: u64) {
     let transactions = changes / TRANSACTION_ROWS;
     scene.postgres.query(&format!(
         "DO $$ BEGIN FOR t IN 1..{transactions} LOOP
@@ -25,21 +55,19 @@ pub fn run(scene: &Scene, changes: u64, table: &mut Table) {
         END LOOP; END $$",
         dataset::ROW
     ));
-    let end = scene.postgres.scalar("SELECT pg_current_wal_flush_lsn()").expect("a position");
-    let limit = rate(changes, limits::receive(&scene.postgres, "bench_limit", "tarn_pub_stream", &end));
-    scene.postgres.query("SELECT pg_drop_replication_slot('bench_limit')");
-    table.add("pg_recvlogical to nowhere", thousands(limit), "the limit");
+}
 
+/// Changes a second of a mirror that has everything before it and nothing beside it.
+fn measure(scene: &Scene, mirror: &str, changes: u64, table: &mut Table) -> f64 {
     let process = scene.tarn.process_id();
     let before = cpu_seconds(process);
-    scene.request("stream", "STATUS_RUNNING");
-    let time = scene.wait_for_rows("stream", transactions * TRANSACTION_ROWS + 1);
+    scene.request(mirror, "STATUS_RUNNING");
+    let time = scene.wait_for_rows(mirror, rows_after(changes));
     let cpu = cpu_seconds(process) - before;
-    let streamed = rate(changes, time);
     table.add(
-        "stream, slot to table",
-        thousands(streamed),
-        format!("{:.2} of pg_recvlogical", streamed / limit),
+        format!("{mirror}: CPU of tarn"),
+        format!("{:.1} s a million changes", cpu * 1e6 / changes as f64),
+        "",
     );
-    table.add("stream: CPU of tarn", format!("{:.1} s a million changes", cpu * 1e6 / changes as f64), "");
+    rate(changes, time)
 }

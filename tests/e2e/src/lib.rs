@@ -1,7 +1,9 @@
 //! The whole of Tarn on real services: the binary, PostgreSQL and the ClickHouse engine, spoken to as
 //! users speak to them. [`Scene`] sets the three up; the tests are in `tests/`, a file per promise.
 
+mod certificate;
 mod comparison;
 mod scene;
 
+pub use certificate::Certificate;
 pub use scene::{PATIENCE, Scene};

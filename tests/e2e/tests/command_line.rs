@@ -6,6 +6,8 @@ mod completions;
 mod errors;
 #[path = "command_line/following.rs"]
 mod following;
+#[path = "command_line/https.rs"]
+mod https;
 #[path = "command_line/main_job.rs"]
 mod main_job;
 #[path = "command_line/prompt.rs"]

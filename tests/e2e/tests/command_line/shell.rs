@@ -45,8 +45,12 @@ pub struct Shell {
 
 impl Shell {
     pub fn start() -> Self {
-        let scene =
-            Scene { postgres: Postgres::start(), clickhouse: ClickHouse::start(), tarn: Tarn::start() };
+        Self::of(Tarn::start())
+    }
+
+    /// The same with a server that runs, or starts.
+    pub fn of(tarn: Tarn) -> Self {
+        let scene = Scene { postgres: Postgres::start(), clickhouse: ClickHouse::start(), tarn };
         let folder = scene.tarn.data_dir().parent().expect("it is in a folder").join("files");
         std::fs::create_dir(&folder).expect("a fresh folder");
         let environment = vec![
