@@ -220,5 +220,5 @@ fn binary() -> PathBuf {
     folders
         .map(|folder| folder.join("tarn"))
         .find(|binary| binary.exists())
-        .expect("the tarn binary is built (cargo build -p tarn), or TARN_BIN names one")
+        .expect("the tarn binary is built (cargo build --workspace --bin tarn), or TARN_BIN names one")
 }

@@ -24,7 +24,7 @@ fn the_document_in_the_repository_is_that_of_the_code() {
     assert!(
         stored == openapi(),
         "host/api/openapi.json is not what the code says; bring it up to date with\n  \
-         TARN_UPDATE_OPENAPI=1 cargo test -p tarn-api --test api document"
+         TARN_UPDATE_OPENAPI=1 cargo test --workspace --test api document"
     );
 }
 
