@@ -118,6 +118,7 @@ fn a_batch_full_by_bytes_leaves() {
 
 #[test]
 fn a_batch_leaves_at_the_idle_timeout_since_its_first_row() {
+    // B194: nothing has to come after the last row for it to be written.
     let mut bench = Bench::started(Script::Absent);
     bench.elapsed = Duration::from_secs(3);
     bench.read(110, 1);
