@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{Read as _, stdin};
 use std::time::{Duration, Instant};
 
-use mlua::{Function, Lua, LuaSerdeExt as _, Table, Value};
+use mlua::{Function, Lua, Table, Value};
 use tarn_batch::{Batch, BatchWriter, Cell, Row, TableIndex, Type};
 
 /// How long the script is measured.
@@ -68,7 +68,7 @@ fn apply(lua: &Lua, on_record: &Function, bytes: &[u8]) -> Result<u32, Box<dyn E
 fn row_to_lua(lua: &Lua, row: &Row<'_>, table: &tarn_batch::Table) -> Result<Table, Box<dyn Error>> {
     let values = lua.create_table_with_capacity(0, table.columns.len())?;
     for (cell, column) in row.after().zip(&table.columns) {
-        let value = match (cell?, column.data_type) {
+        let value = match (cell?, &column.data_type) {
             (Cell::Value(bytes), Type::Int8) => Value::Integer(i64::from_le_bytes(bytes.try_into()?)),
             (Cell::Value(bytes), _) => Value::String(lua.create_string(bytes)?),
             (Cell::Null | Cell::Unchanged, _) => Value::Nil,
