@@ -2,8 +2,10 @@
 //!
 //! This library finds the sources; it knows no rule.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
@@ -22,6 +24,29 @@ pub fn metadata() -> Metadata {
         .expect("cargo knows the workspace, and Cargo.lock is up to date")
 }
 
+/// The repository's files by their paths from the root: what git tracks, and what it would if it were told to;
+/// where the sources came without git, what is there.
+pub fn files() -> BTreeSet<PathBuf> {
+    let listed = Command::new("git")
+        .current_dir(root())
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .output();
+    let found: BTreeSet<PathBuf> = match listed {
+        Ok(listed) if listed.status.success() => {
+            let names = String::from_utf8(listed.stdout).expect("names are UTF-8");
+            let paths = names.split_terminator('\0').map(PathBuf::from);
+            paths.filter(|path| root().join(path).exists()).collect()
+        }
+        _ => {
+            let mut found = Vec::new();
+            walk(root(), &mut |path| found.push(path.to_owned()));
+            found.iter().map(|path| from_root(path)).collect()
+        }
+    };
+    assert!(!found.is_empty(), "the repository has files");
+    found
+}
+
 /// A source file, by its path from the root.
 #[derive(Debug)]
 pub struct Source {
@@ -34,25 +59,31 @@ pub struct Source {
 /// All files with an extension, but for build output and hidden folders, in the order of their paths.
 pub fn sources(extension: &str) -> Vec<Source> {
     let mut found = Vec::new();
-    collect(root(), extension, &mut found);
+    walk(root(), &mut |path| {
+        if path.extension().is_some_and(|found| found == extension) {
+            let text = fs::read_to_string(path).expect("a source file is text");
+            found.push(Source { path: from_root(path), text });
+        }
+    });
     found.sort_by(|one, other| one.path.cmp(&other.path));
     assert!(!found.is_empty(), "the repository has files ending in {extension}");
     found
 }
 
-fn collect(folder: &Path, extension: &str, found: &mut Vec<Source>) {
+/// Shows every file below a folder, but for build output and hidden folders other than `.ci`.
+fn walk(folder: &Path, show: &mut impl FnMut(&Path)) {
     let entries = fs::read_dir(folder).expect("a folder of the repository is readable");
     for entry in entries {
         let path = entry.expect("a folder of the repository is readable").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() {
-            if name != "target" && !name.starts_with('.') {
-                collect(&path, extension, found);
-            }
-        } else if path.extension().is_some_and(|found| found == extension) {
-            let text = fs::read_to_string(&path).expect("a source file is text");
-            let path = path.strip_prefix(root()).expect("the walk began at the root").to_owned();
-            found.push(Source { path, text });
+        if !path.is_dir() {
+            show(&path);
+        } else if name == ".ci" || name != "target" && !name.starts_with('.') {
+            walk(&path, show);
         }
     }
+}
+
+fn from_root(path: &Path) -> PathBuf {
+    path.strip_prefix(root()).expect("the walk began at the root").to_owned()
 }

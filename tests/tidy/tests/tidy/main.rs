@@ -4,6 +4,8 @@ mod contract;
 mod dependencies;
 mod files;
 mod floors;
+mod layout;
+mod pages;
 
 /// Fails with everything that breaks a rule.
 fn assert_none(rule: &str, broken: &[String]) {
