@@ -55,7 +55,7 @@ pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
 pub use machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
 pub use observer::{Notice, Observer, Silent, Watermarks};
-pub use retry::{BackOff, Remedy, remedy};
+pub use retry::{Remedy, remedy};
 pub use run::Run;
 pub use settings::{SnapshotBounds, SnapshotSettings, StreamBounds, StreamSettings};
 pub use snapshot::{SnapshotEnd, snapshot};

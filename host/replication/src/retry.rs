@@ -1,6 +1,5 @@
 //! What follows a failure: which remedy, after how long.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use tarn_model::{Failure, FailureClass};
@@ -31,19 +30,19 @@ pub fn remedy(failure: &Failure) -> Remedy {
 
 /// Delays that double from try to try up to a cap, each half fixed and half random, so that mirrors that
 /// failed together do not come back together.
-#[derive(Clone, Debug)]
-pub struct BackOff {
+#[derive(Debug)]
+pub(crate) struct BackOff {
     random: u64,
 }
 
 impl BackOff {
-    /// Delays that differ from process to process.
-    pub fn new() -> Self {
-        Self { random: RandomState::new().hash_one(0u8) }
+    /// The delays of a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: seed }
     }
 
     /// The delay after failure number `attempt` in a row, from 1.
-    pub fn delay(&mut self, attempt: u32) -> Duration {
+    pub(crate) fn delay(&mut self, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1).min(16);
         let whole = RETRY_DELAY_MIN.saturating_mul(1 << doublings).min(RETRY_DELAY_MAX);
         let half = whole / 2;
@@ -61,19 +60,13 @@ impl BackOff {
     }
 }
 
-impl Default for BackOff {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn delays_double_from_the_least_to_the_most_and_stay_there() {
-        let mut back_off = BackOff::new();
+        let mut back_off = BackOff::new(7);
         for (attempt, whole_ms) in
             [(1, 1_000), (2, 2_000), (3, 4_000), (4, 8_000), (5, 16_000), (6, 30_000), (u32::MAX, 30_000)]
         {
@@ -84,9 +77,12 @@ mod tests {
     }
 
     #[test]
-    fn delays_of_one_attempt_differ() {
-        let mut back_off = BackOff::new();
-        assert_ne!(back_off.delay(5), back_off.delay(5));
+    fn delays_of_one_attempt_differ_and_a_seed_repeats_them() {
+        let mut back_off = BackOff::new(7);
+        let first = back_off.delay(5);
+        assert_ne!(first, back_off.delay(5));
+        assert_ne!(first, BackOff::new(8).delay(5));
+        assert_eq!(first, BackOff::new(7).delay(5));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What every run is given: whom to tell, and when to stop.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::observer::{Notice, Observer};
+use crate::retry::BackOff;
 
 /// Shared by the lives of a mirror's stream or snapshot; see [`crate::supervise`].
 #[derive(Clone)]
@@ -17,12 +19,19 @@ pub struct Run {
     pub stop: CancellationToken,
     /// Failures since the last progress.
     failures: Arc<AtomicU32>,
+    /// The seed of the next delays.
+    seeds: Arc<AtomicU64>,
 }
 
 impl Run {
-    /// A run without failures so far.
+    /// A run without failures so far, whose delays differ from process to process.
     pub fn new(observer: Arc<dyn Observer>, stop: CancellationToken) -> Self {
-        Self { observer, stop, failures: Arc::default() }
+        Self::seeded(observer, stop, RandomState::new().hash_one(0u8))
+    }
+
+    /// The same with delays that the seed decides, for who repeats a run exactly.
+    pub fn seeded(observer: Arc<dyn Observer>, stop: CancellationToken, seed: u64) -> Self {
+        Self { observer, stop, failures: Arc::default(), seeds: Arc::new(AtomicU64::new(seed)) }
     }
 
     /// A run beside others of the same mirror: it also stops when this one does, and counts failures with it.
@@ -35,6 +44,17 @@ impl Run {
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { failures: Arc::default(), ..self.clone() }
+    }
+
+    /// The same run with another end.
+    #[must_use]
+    pub(crate) fn until(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// Delays of its own for something that is tried again.
+    pub(crate) fn back_off(&self) -> BackOff {
+        BackOff::new(self.seeds.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Something is safe now that was not before: delays start small again.

@@ -12,7 +12,7 @@ use std::future::Future;
 use tarn_model::Failure;
 
 use crate::observer::Notice;
-use crate::retry::{BackOff, Remedy, remedy};
+use crate::retry::{Remedy, remedy};
 use crate::run::Run;
 
 /// How a supervised run ended.
@@ -37,7 +37,7 @@ pub async fn supervise<T, F>(run: &Run, mut life: impl FnMut(Run) -> F) -> Resul
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let mut back_off = BackOff::new();
+    let mut back_off = run.back_off();
     while !run.stop.is_cancelled() {
         let failure = match life(run.clone()).await {
             Ok(value) => return Ok(Ended::Value(value)),

@@ -161,7 +161,7 @@ impl Mirror {
         }
         let stop = CancellationToken::new();
         let watch = Watch::new(&self.world, self.stream.bounds.window_bytes_max);
-        let run = Run::new(Arc::new(watch), stop.clone());
+        let run = Run::seeded(Arc::new(watch), stop.clone(), self.world.next_delays());
         let pauses = self.extent.pauses > 0 && self.world.random().chance(50);
         self.extent.pauses -= u32::from(pauses);
         let pause_ms = pauses.then(|| self.world.random().within(0..20_000));
@@ -203,7 +203,8 @@ impl Mirror {
     async fn mirror(&self, life: &Life, run: &Run) -> Result<Option<Failure>, Failure> {
         if self.scenario == Scenario::LoadWhileStreaming && !self.world.ledger().loaded {
             let pause_stream = run.stop.child_token();
-            let streaming = Run::new(Arc::clone(&run.observer), pause_stream.clone());
+            let observer = Arc::clone(&run.observer);
+            let streaming = Run::seeded(observer, pause_stream.clone(), self.world.next_delays());
             self.world.checkpoints().load_point = u64::MAX; // wherever the stream after it begins
             let load = async {
                 let end = self.supervised_load(life, run).await;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::Instant;
+
 use crate::mirror::{Extent, Mirror, Scenario};
 use crate::mutant::Mutant;
 use crate::random::Random;
@@ -13,7 +15,7 @@ pub fn stormy(seed: u64, scenario: Scenario, mutant: Mutant) -> Result<(), Strin
     tallied(seed, scenario, mutant).1
 }
 
-/// Runs a seed; also what happened how often.
+/// Runs a seed; also what happened how often, and how long it took by the paused clock.
 pub fn tallied(
     seed: u64,
     scenario: Scenario,
@@ -32,8 +34,9 @@ pub fn tallied(
         pauses: *random.pick(&[0, 1, 3]),
     };
     run(async {
-        let world = World::new(seed, 3, trouble, mutant);
+        let (world, began) = (World::new(seed, 3, trouble, mutant), Instant::now());
         let end = Mirror::new(&world, scenario, extent).live().await;
+        world.add("nanosecond", began.elapsed().as_nanos() as u64);
         (world.tally(), end)
     })
 }

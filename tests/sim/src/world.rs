@@ -26,6 +26,7 @@ pub struct World {
     checkpoints: Mutex<CheckpointMemory>,
     ledger: Mutex<LedgerMemory>,
     random: Mutex<Random>,
+    delays: Mutex<Random>,
     violations: Mutex<Vec<String>>,
     trouble: Mutex<Trouble>,
     meter: Arc<Meter>,
@@ -67,6 +68,7 @@ impl World {
             checkpoints: Mutex::default(),
             ledger: Mutex::default(),
             random: Mutex::new(random),
+            delays: Mutex::new(Random::new(seed ^ 0xde1a)),
             violations: Mutex::default(),
             trouble: Mutex::new(trouble),
             meter: Arc::default(),
@@ -99,6 +101,11 @@ impl World {
     /// The seed's next numbers.
     pub fn random(&self) -> MutexGuard<'_, Random> {
         self.random.lock().expect("no panic inside")
+    }
+
+    /// A seed for the delays of the loop's next run.
+    pub fn next_delays(&self) -> u64 {
+        self.delays.lock().expect("no panic inside").number()
     }
 
     /// What may still go wrong.
@@ -147,7 +154,12 @@ impl World {
 
     /// Counts something that happened, to show that it does happen.
     pub fn count(&self, what: &'static str) {
-        *self.tally.lock().expect("no panic inside").entry(what).or_default() += 1;
+        self.add(what, 1);
+    }
+
+    /// Counts something that happened so many times.
+    pub fn add(&self, what: &'static str, times: u64) {
+        *self.tally.lock().expect("no panic inside").entry(what).or_default() += times;
     }
 
     /// What happened how often.

@@ -23,6 +23,16 @@ fn a_table_added_to_a_running_stream_through_any_trouble_ends_with_both_sides_eq
 }
 
 #[test]
+fn a_seed_repeats_exactly() {
+    for seed in 0..60 {
+        for scenario in [Scenario::Stream, Scenario::LoadThenStream, Scenario::LoadWhileStreaming] {
+            let once = tallied(seed, scenario, Mutant::None);
+            assert_eq!(once, tallied(seed, scenario, Mutant::None), "seed {seed}, {scenario:?}");
+        }
+    }
+}
+
+#[test]
 fn the_storm_reaches_every_kind_of_weather() {
     let mut sum = BTreeMap::<_, u64>::new();
     for seed in 0..100 {

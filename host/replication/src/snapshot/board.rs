@@ -44,6 +44,7 @@ impl Board {
                 task => return task,
             }
             tokio::select! {
+                biased; // a simulation repeats its seeds exactly
                 () = changed => {}
                 () = self.closed.cancelled() => {}
             }

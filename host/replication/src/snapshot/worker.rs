@@ -79,15 +79,15 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
         run: Run,
         board: Arc<Board>,
     ) -> Self {
-        let own = Run::new(Arc::clone(&run.observer), board.halt_token().clone());
+        let own = run.apart().until(board.halt_token().clone());
         Self {
             instances,
             ledger,
             held,
             settings,
+            back_off: run.back_off(),
             run,
             own,
-            back_off: BackOff::new(),
             board,
             reader: Hand::gone(),
             writer: None,
