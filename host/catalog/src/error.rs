@@ -110,14 +110,7 @@ impl CatalogError {
 
     /// The error with its causes, for a log line.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        tarn_model::chain(self)
     }
 }
 

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tarn_json::from_value;
+use tarn_model::chain;
 use tarn_transport::{CONNECT_DEADLINE, Stream, TlsSettings, Verification};
 use tokio::time::timeout;
 
@@ -107,7 +108,7 @@ impl Client {
         path: &str,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), Error> {
-        let broken = |error: &dyn StdError| {
+        let broken = |error: &(dyn StdError + 'static)| {
             let remedy = match self.access.address.scheme {
                 Scheme::Http => "; if it speaks HTTPS, write https://",
                 Scheme::Https => "",
@@ -190,17 +191,6 @@ pub(crate) fn segment(name: &str) -> String {
         }
         encoded
     })
-}
-
-fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

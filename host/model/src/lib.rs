@@ -5,6 +5,7 @@
 //! mirror takes in which state is decided in [`decide`] and nowhere else.
 
 mod batch;
+mod chain;
 mod edition;
 mod enumerated;
 mod failure;
@@ -21,6 +22,7 @@ mod state;
 mod timestamp;
 
 pub use batch::CdcBatch;
+pub use chain::chain;
 pub use edition::{Allowance, Edition, StagingBucket};
 pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};

@@ -10,6 +10,7 @@ use tarn_control::{
     Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
     ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
 };
+use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -28,13 +29,13 @@ const CACHE_FOLDER: &str = "compiled";
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The catalog cannot be used.
-    #[error("{}", with_causes(.0))]
+    #[error("{}", chain(.0))]
     Catalog(#[from] CatalogError),
     /// The sandbox cannot be set up.
-    #[error("{}", with_causes(.0))]
+    #[error("{}", chain(.0))]
     Sandbox(#[from] StartError),
     /// The connectors cannot be loaded.
-    #[error("{}", with_causes(.0))]
+    #[error("{}", chain(.0))]
     Plugins(#[from] PluginsError),
     /// There is no password to ask for.
     #[error(transparent)]
@@ -56,18 +57,6 @@ pub enum ServeError {
     /// A part that should run for as long as the process ended.
     #[error("the {0} ended by itself; the log says why")]
     Ended(&'static str),
-}
-
-/// An error and what caused it, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// A running service. Its tasks end with [`Server::shutdown`].

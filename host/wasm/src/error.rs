@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use tarn_model::Failure;
+use tarn_model::{Failure, chain};
 
 use crate::capability::Capability;
 use crate::interface::SERVED;
@@ -132,20 +132,4 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Failure::permanent(error.code(), chain(&error)).with_hint(error.hint())
     }
-}
-
-/// An error and its causes as one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        // Some errors repeat their cause in their own words.
-        if !text.ends_with(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text.replace('\n', " ")
 }

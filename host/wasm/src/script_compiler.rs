@@ -12,10 +12,10 @@ mod lua;
 mod place;
 
 use ring::digest;
+use tarn_model::chain;
 use wasmtime::{Config, Engine};
 
 use crate::binary;
-use crate::error::chain;
 use crate::interface::Surface;
 use crate::manifest::Manifest;
 

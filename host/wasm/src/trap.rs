@@ -1,10 +1,9 @@
 //! A call that did not return, as a failure that a person can act on.
 
-use tarn_model::Failure;
+use tarn_model::{Failure, chain};
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use crate::config::{Limits, TRAP_FRAMES};
-use crate::error::chain;
 use crate::log::Log;
 use crate::meter::LimitReached;
 

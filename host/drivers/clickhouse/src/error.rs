@@ -116,18 +116,7 @@ impl Error {
 
     /// The error with its causes, for people.
     pub fn report(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            let line = error.to_string();
-            // Libraries repeat their cause's text in their own.
-            if !text.contains(&line) {
-                text.push_str(": ");
-                text.push_str(&line);
-            }
-            cause = error.source();
-        }
-        text
+        tarn_model::chain(self)
     }
 
     /// The error as a failure with its remedy.
@@ -198,7 +187,7 @@ const RETRYABLE: &[u32] = &[
     439, // CANNOT_SCHEDULE_TASK
     473, // DEADLOCK_AVOIDED
     499, // S3_ERROR
-    517, // CANNOT_ASSIGN_ALTER (B200)
+    517, // CANNOT_ASSIGN_ALTER
     667, // NOT_INITIALIZED
     692, // TOO_MANY_MUTATIONS
     733, // TABLE_IS_BEING_RESTARTED

@@ -131,21 +131,11 @@ impl Error {
 
     /// The whole chain of causes in one line, for a person.
     pub fn chain(&self) -> String {
-        let mut text = match self {
+        match self {
             // The detail has a place of its own.
             Self::Server(error) => error.message.clone(),
-            _ => self.to_string(),
-        };
-        let mut cause = match self {
-            Self::Server(_) => None,
-            _ => std::error::Error::source(self),
-        };
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
+            _ => tarn_model::chain(self),
         }
-        text
     }
 }
 

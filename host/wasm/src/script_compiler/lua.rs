@@ -4,13 +4,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use serde::Deserialize;
+use tarn_model::chain;
 use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, Trap, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
 use super::limits::{COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, MODULES_MAX, SOURCE_BYTES_MAX};
 use super::{CompiledScript, ScriptError, engine, place};
 use crate::binary;
-use crate::error::chain;
 
 /// The runtime's export that makes room for a source.
 const BUFFER: &str = "tarn_script_buffer";
