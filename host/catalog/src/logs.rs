@@ -58,9 +58,10 @@ impl Catalog {
                 .execute(&mut *transaction)
                 .await
                 .map_err(CatalogError::query("log entry"))?;
-            if id % LOG_TRIM_EVERY == 0 {
-                trim(&mut transaction, mirror).await?;
-            }
+        }
+        let first = last - count + 1;
+        if (first - 1) / LOG_TRIM_EVERY < last / LOG_TRIM_EVERY {
+            trim_since(&mut transaction, (first - 1) / LOG_TRIM_EVERY * LOG_TRIM_EVERY).await?;
         }
         transaction.commit().await.map_err(CatalogError::query("log entry"))
     }
@@ -130,6 +131,19 @@ impl Catalog {
         .map_err(CatalogError::query("log list"))?;
         unsigned(&row, 0)
     }
+}
+
+/// Trims the logs of all mirrors that wrote an entry after that one.
+async fn trim_since(transaction: &mut Transaction<'static, Any>, id: i64) -> Result<(), CatalogError> {
+    let writers = sqlx::query("SELECT DISTINCT mirror FROM logs WHERE id > $1")
+        .bind(id)
+        .fetch_all(&mut **transaction)
+        .await
+        .map_err(CatalogError::query("log entry"))?;
+    for writer in &writers {
+        trim(transaction, &text(writer, 0)?).await?;
+    }
+    Ok(())
 }
 
 async fn trim(transaction: &mut Transaction<'static, Any>, mirror: &str) -> Result<(), CatalogError> {

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
+use sqlx::{Any, Transaction};
 use tarn_model::{Enumerated as _, Peer, PeerConfig, PeerKind, Secret};
 
 use crate::database::{integer, now, text};
 use crate::{Catalog, CatalogError};
 
 /// What storing a peer did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerStored {
     /// It is stored.
     Done,
-    /// The name was taken and the caller did not want an update.
-    Exists,
+    /// The stored peer of the name is not the one that the caller saw; nothing changed.
+    Changed,
+    /// These mirrors use the peer, so that its kind stays; nothing changed.
+    InUse(Vec<String>),
 }
 
 /// What dropping a peer did.
@@ -37,31 +40,47 @@ struct Sealed {
 }
 
 impl Catalog {
-    /// Stores a peer, in place of an earlier one of the name if `update` is set.
+    /// Stores a peer in place of the one that the caller `saw` under its name, or as a new one where it saw
+    /// none. A peer is made of what was stored before: what others stored meanwhile must not be lost in it.
     ///
     /// # Errors
-    /// [`CatalogError::Query`].
-    pub async fn store_peer(&self, peer: &Peer, update: bool) -> Result<PeerStored, CatalogError> {
-        let sealed = self.seal(peer)?;
-        let statement = if update {
-            "INSERT INTO peers (name, kind, sealed, created_us, updated_us) VALUES ($1, $2, $3, $4, $4)
-             ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, sealed = excluded.sealed,
-                 updated_us = excluded.updated_us"
-        } else {
-            "INSERT INTO peers (name, kind, sealed, created_us, updated_us) VALUES ($1, $2, $3, $4, $4)
-             ON CONFLICT (name) DO NOTHING"
-        };
+    /// [`CatalogError`]; also when the seal of the stored one does not open.
+    pub async fn store_peer(&self, peer: &Peer, saw: Option<&Peer>) -> Result<PeerStored, CatalogError> {
+        let failed = || CatalogError::query("peer");
         let mut transaction = self.database().begin().await?;
+        // Holds the row, as a mirror that is created does.
+        let held = sqlx::query("UPDATE peers SET updated_us = updated_us WHERE name = $1 RETURNING sealed")
+            .bind(&peer.name)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(failed())?;
+        let stored = held.map(|row| self.unseal(&peer.name, &text(&row, 0)?)).transpose()?;
+        if stored.as_ref() != saw {
+            return Ok(PeerStored::Changed);
+        }
+        if stored.is_some_and(|stored| stored.config.kind() != peer.config.kind()) {
+            let users = users(&mut transaction, &peer.name).await?;
+            if !users.is_empty() {
+                return Ok(PeerStored::InUse(users));
+            }
+        }
+        let statement = match saw {
+            Some(_) => "UPDATE peers SET kind = $2, sealed = $3, updated_us = $4 WHERE name = $1",
+            None => {
+                "INSERT INTO peers (name, kind, sealed, created_us, updated_us) VALUES ($1, $2, $3, $4, $4)
+                 ON CONFLICT (name) DO NOTHING"
+            }
+        };
         let done = sqlx::query(statement)
             .bind(&peer.name)
             .bind(peer.config.kind().name())
-            .bind(sealed)
+            .bind(self.seal(peer)?)
             .bind(now().micros())
             .execute(&mut *transaction)
             .await
-            .map_err(CatalogError::query("peer"))?;
-        transaction.commit().await.map_err(CatalogError::query("peer"))?;
-        Ok(if done.rows_affected() == 0 { PeerStored::Exists } else { PeerStored::Done })
+            .map_err(failed())?;
+        transaction.commit().await.map_err(failed())?;
+        Ok(if done.rows_affected() == 0 { PeerStored::Changed } else { PeerStored::Done })
     }
 
     /// A peer with its secrets.
@@ -130,16 +149,9 @@ impl Catalog {
         if held.rows_affected() == 0 {
             return Ok(PeerDropped::Unknown);
         }
-        let users = sqlx::query(
-            "SELECT name FROM mirrors WHERE (source_peer = $1 OR destination_peer = $1)
-                 AND state <> 'STATUS_TERMINATED' ORDER BY name",
-        )
-        .bind(name)
-        .fetch_all(&mut *transaction)
-        .await
-        .map_err(failed())?;
+        let users = users(&mut transaction, name).await?;
         if !users.is_empty() {
-            return Ok(PeerDropped::InUse(users.iter().map(|row| text(row, 0)).collect::<Result<_, _>>()?));
+            return Ok(PeerDropped::InUse(users));
         }
         sqlx::query("DELETE FROM peers WHERE name = $1")
             .bind(name)
@@ -169,6 +181,19 @@ impl Catalog {
         }
         Ok(Peer { name: name.into(), config })
     }
+}
+
+/// Mirrors that use the peer of that name.
+async fn users(transaction: &mut Transaction<'static, Any>, name: &str) -> Result<Vec<String>, CatalogError> {
+    let rows = sqlx::query(
+        "SELECT name FROM mirrors WHERE (source_peer = $1 OR destination_peer = $1)
+             AND state <> 'STATUS_TERMINATED' ORDER BY name",
+    )
+    .bind(name)
+    .fetch_all(&mut **transaction)
+    .await
+    .map_err(CatalogError::query("users of a peer"))?;
+    rows.iter().map(|row| text(row, 0)).collect()
 }
 
 fn name_and_kind(row: &AnyRow) -> Result<(String, PeerKind), CatalogError> {

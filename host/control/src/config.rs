@@ -65,6 +65,10 @@ pub(crate) const SCRIPT_SOURCE_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// Most log entries of one page.
 pub(crate) const LOG_PAGE_MAX: u32 = 1_000;
 
+/// How often a peer is connected to again because another request changed it meanwhile: each may take the
+/// deadline above, and clients wait 60 s.
+pub(crate) const PEER_ATTEMPTS_MAX: u32 = 3;
+
 /// How often an edit is checked again because the mirror changed while it was checked.
 pub(crate) const EDIT_ATTEMPTS_MAX: u32 = 5;
 

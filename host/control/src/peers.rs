@@ -3,11 +3,11 @@
 mod comparison;
 
 use tarn_catalog::{PeerDropped, PeerStored};
-use tarn_model::{Peer, PeerKind, Problem, peer_name_problem};
+use tarn_model::{MASK, Peer, PeerKind, Problem, peer_name_problem};
 use tokio::time::timeout;
 
 pub use self::comparison::{PeerComparison, PeerDifference};
-use crate::config::PEER_VERSION_DEADLINE;
+use crate::config::{PEER_ATTEMPTS_MAX, PEER_VERSION_DEADLINE};
 use crate::error::one_line;
 use crate::{Control, ControlError};
 
@@ -43,46 +43,55 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Catalog`]. Everything a person can mend is in the outcome.
-    pub async fn create_peer(
+    pub async fn create_peer(&self, peer: Peer, creation: PeerCreation) -> Result<PeerOutcome, ControlError> {
+        for _ in 0..PEER_ATTEMPTS_MAX {
+            if let Some(outcome) = self.try_to_create(peer.clone(), creation).await? {
+                return Ok(outcome);
+            }
+        }
+        Ok(PeerOutcome::Bad(format!("peer {} kept changing while it was connected to; try again", peer.name)))
+    }
+
+    /// One attempt; `None` when another request changed the peer while it was connected to.
+    async fn try_to_create(
         &self,
         mut peer: Peer,
         creation: PeerCreation,
-    ) -> Result<PeerOutcome, ControlError> {
+    ) -> Result<Option<PeerOutcome>, ControlError> {
         let stored = match self.prepare(&mut peer).await? {
             Ok(stored) => stored,
-            Err(problems) => return Ok(PeerOutcome::Bad(one_line(&problems))),
+            Err(problems) => return Ok(Some(PeerOutcome::Bad(one_line(&problems)))),
         };
         if stored.is_some() && !creation.allow_update {
-            return Ok(PeerOutcome::Bad(already_exists(&peer.name)));
+            let name = &peer.name;
+            let message = format!("a peer named {name} already exists; set allow_update to change it");
+            return Ok(Some(PeerOutcome::Bad(message)));
         }
-        let unchanged = stored.as_ref() == Some(&peer);
-        if let Some(stored) = stored.filter(|stored| stored.config.kind() != peer.config.kind()) {
+        if let Some(stored) = &stored
+            && stored.config.kind() != peer.config.kind()
+        {
             let users = self.mirrors_of(&peer.name).await?;
             if !users.is_empty() {
-                return Ok(PeerOutcome::Bad(format!(
-                    "peer {} is of kind {} and is used by {}; its kind cannot change now",
-                    peer.name,
-                    stored.config.kind(),
-                    users.join(", ")
-                )));
+                return Ok(Some(kind_is_fixed(&peer, &users)));
             }
         }
         if !creation.disable_validation
             && let Err(failure) = self.parts().probe.version(&peer).await
         {
-            return Ok(PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name)));
+            return Ok(Some(PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name))));
         }
-        if unchanged {
+        if stored.as_ref() == Some(&peer) {
             // Storing it would restart the mirrors that use it.
-            return Ok(PeerOutcome::Good);
+            return Ok(Some(PeerOutcome::Good));
         }
-        Ok(match self.catalog().store_peer(&peer, creation.allow_update).await? {
+        Ok(match self.catalog().store_peer(&peer, stored.as_ref()).await? {
             PeerStored::Done => {
                 tracing::info!(peer = peer.name, kind = %peer.config.kind(), "stored a peer");
                 self.wake();
-                PeerOutcome::Good
+                Some(PeerOutcome::Good)
             }
-            PeerStored::Exists => PeerOutcome::Bad(already_exists(&peer.name)),
+            PeerStored::InUse(users) => Some(kind_is_fixed(&peer, &users)),
+            PeerStored::Changed => None,
         })
     }
 
@@ -169,10 +178,6 @@ impl Control {
         if !problems.is_empty() {
             return Ok(Err(problems));
         }
-        let stored = self.catalog().peer(&peer.name).await?;
-        if let Some(stored) = &stored {
-            peer.config.keep_masked(&stored.config);
-        }
         let ignored = self.settings().allowance.strike_ignored(&mut peer.config);
         if !ignored.is_empty() {
             let fields = ignored.join(", ");
@@ -182,7 +187,13 @@ impl Control {
                 "the edition stages in its own bucket; the peer's is ignored"
             );
         }
-        Ok(Ok(stored))
+        let stored = self.catalog().peer(&peer.name).await?;
+        if let Some(stored) = &stored {
+            peer.config.keep_masked(&stored.config);
+        }
+        let masks = peer.config.secrets().into_iter().filter(|(_, secret)| secret.is_mask());
+        let problems: Vec<_> = masks.map(|(path, _)| within(stands_for_nothing(path))).collect();
+        Ok(if problems.is_empty() { Ok(stored) } else { Err(problems) })
     }
 
     /// Names of the mirrors that use a peer.
@@ -216,6 +227,16 @@ pub(crate) fn unknown_peer(path: &str, name: &str) -> ControlError {
     ControlError::missing(path, format!("there is no peer {name}"))
 }
 
-fn already_exists(name: &str) -> String {
-    format!("a peer named {name} already exists; set allow_update to change it")
+fn stands_for_nothing(path: &str) -> Problem {
+    let message = format!("is {MASK}, which stands for a stored secret, and there is none");
+    Problem::new(path, message, "send the secret itself")
+}
+
+fn kind_is_fixed(peer: &Peer, users: &[String]) -> PeerOutcome {
+    let Peer { name, config } = peer;
+    let users = users.join(", ");
+    PeerOutcome::Bad(format!(
+        "peer {name} is used by {users}; it cannot become one of kind {} now",
+        config.kind()
+    ))
 }

@@ -62,6 +62,19 @@ impl<T: Enumerated> Visitor<'_> for NameOrNumber<T> {
             .map_err(|_| E::custom(format!("{number} is not the number of {}", T::EXPECTED)))?;
         self.visit_u64(unsigned)
     }
+
+    /// Some clients write every number as a float.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the bounds are checked before"
+    )]
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        if number.fract() == 0.0 && (0.0..1e9).contains(&number) {
+            return self.visit_u64(number as u64);
+        }
+        Err(E::custom(format!("{number} is not the number of {}", T::EXPECTED)))
+    }
 }
 
 /// How an [`Enumerated`] is described: by its names.

@@ -112,9 +112,10 @@ mod tests {
             let quoted = format!("\"{name}\"");
             assert_eq!(serde_json::from_str::<MirrorState>(&quoted).expect("a name"), *state);
         }
-        assert!(serde_json::from_str::<MirrorState>("12").is_err());
-        assert!(serde_json::from_str::<MirrorState>("-1").is_err());
-        assert!(serde_json::from_str::<MirrorState>("true").is_err());
+        assert_eq!(serde_json::from_str::<MirrorState>("2.0").expect("a number"), MirrorState::Paused);
+        for none in ["12", "-1", "2.5", "-1.0", "1e300", "true"] {
+            assert!(serde_json::from_str::<MirrorState>(none).is_err(), "{none}");
+        }
     }
 
     #[test]

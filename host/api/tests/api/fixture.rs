@@ -39,7 +39,7 @@ pub struct Stores {
     pub problems: Mutex<Vec<Problem>>,
     /// What was looked at: purpose and tables.
     pub looks: Mutex<Vec<(Purpose, Vec<String>)>>,
-    /// What happens while the stores are looked at the next time.
+    /// What happens while a store is looked at or connected to the next time.
     pub meanwhile: Mutex<Option<Pending<'static, ()>>>,
     /// What the stores answer, by their peer and the kind of question.
     pub answers: Mutex<HashMap<(String, &'static str), Answered>>,
@@ -57,6 +57,10 @@ impl PeerProbe for Stores {
                 PeerConfig::Clickhouse(config) => config.password.expose().to_owned(),
             };
             self.probed.lock().expect("whole").push((peer.name.clone(), password));
+            let meanwhile = self.meanwhile.lock().expect("whole").take();
+            if let Some(meanwhile) = meanwhile {
+                meanwhile.await;
+            }
             match self.unreachable.lock().expect("whole").clone() {
                 Some(reason) => Err(Failure::retry("unreachable", peer.config.strike_secrets(&reason))),
                 None => Ok("17.2".into()),

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use tarn_model::Edition;
+use tarn_model::{Edition, PeerConfig, Secret};
 
 use crate::fixture::{Fixture, clickhouse_peer, postgres_peer};
 
@@ -33,6 +33,10 @@ async fn both_spellings_names_numbers_and_texts_are_taken() {
         (
             "c",
             json!({"postgresConfig": {"host": "h", "port": 5433.0, "user": "u", "database": "d", "password": null}}),
+        ),
+        (
+            "d",
+            json!({"type": 3.0, "postgresConfig": {"host": "h", "port": "5433", "user": "u", "database": "d"}}),
         ),
     ] {
         let mut peer = body;
@@ -101,6 +105,52 @@ async fn the_mask_sent_back_keeps_the_stored_secret() {
     assert_eq!(create(&fixture, shown, json!({"allow_update": true})).await["status"], "CREATED");
     let probed = fixture.stores.probed.lock().expect("whole").last().cloned();
     assert_eq!(probed, Some(("pg".into(), "planted-pg-password".into())));
+}
+
+#[tokio::test]
+async fn a_mask_that_stands_for_nothing_is_refused_by_field() {
+    let fixture = Fixture::new().await.with_peers().await;
+    let masked = |mut peer: Value, key: &str| {
+        peer[key]["password"] = "********".into();
+        peer
+    };
+    let postgres = "peer.postgres_config.password: is ********";
+    let clickhouse = "peer.clickhouse_config.password: is ********";
+    for (peer, path) in [
+        (masked(postgres_peer("new"), "postgres_config"), postgres),
+        // The stored password is another store's.
+        (masked(clickhouse_peer("pg"), "clickhouse_config"), clickhouse),
+    ] {
+        let answer = create(&fixture, peer.clone(), json!({"allow_update": true})).await;
+        assert_eq!(answer["status"], "FAILED");
+        assert!(answer["message"].as_str().is_some_and(|message| message.contains(path)), "{answer}");
+        let answer = fixture.post("peers/validate", json!({"peer": peer})).await.ok();
+        assert_eq!(answer["status"], "INVALID");
+    }
+    assert_eq!(fixture.stores.probed.lock().expect("whole").len(), 2, "no store was connected to");
+    assert_eq!(fixture.get("peers/info/new").await.refusal().0, 404);
+}
+
+#[tokio::test]
+async fn an_update_keeps_the_secret_that_another_one_stored_while_it_connected() {
+    let fixture = Fixture::new().await.with_peers().await;
+    let mut moved = fixture.get("peers/info/pg").await.ok()["peer"].clone();
+    moved["postgresConfig"]["host"] = "elsewhere".into();
+    let mut renewed = fixture.control.catalog().peer("pg").await.expect("read").expect("stored");
+    let seen = renewed.clone();
+    if let PeerConfig::Postgres(config) = &mut renewed.config {
+        config.password = Secret::new("planted-renewed");
+    }
+    let catalog = fixture.control.catalog().clone();
+    *fixture.stores.meanwhile.lock().expect("whole") = Some(Box::pin(async move {
+        catalog.store_peer(&renewed, Some(&seen)).await.expect("stored");
+    }));
+    assert_eq!(create(&fixture, moved, json!({"allow_update": true})).await["status"], "CREATED");
+    let stored = fixture.control.catalog().peer("pg").await.expect("read").expect("stored");
+    let PeerConfig::Postgres(config) = stored.config else { panic!("its kind stays") };
+    assert_eq!((config.host.as_str(), config.password.expose()), ("elsewhere", "planted-renewed"));
+    let probed = fixture.stores.probed.lock().expect("whole").last().cloned();
+    assert_eq!(probed, Some(("pg".into(), "planted-renewed".into())), "what is stored was connected with");
 }
 
 #[tokio::test]
@@ -273,7 +323,7 @@ async fn a_kind_does_not_change_under_a_mirror() {
 
 #[tokio::test]
 async fn a_query_timeout_is_read_in_its_unit_and_passwords_byte_for_byte() {
-    // B236: nothing is encoded or decoded on the way.
+    // Nothing is encoded or decoded on the way.
     let fixture = Fixture::new().await;
     let mut peer = postgres_peer("p");
     let odd = "pass word+%20p@ss:w/?ord#\u{e9}";

@@ -242,7 +242,10 @@ const PEERS: &[(&str, Kept)] = &[
         "a real connection comes before anything is stored, unless it is not wanted",
         By(&["peers::a_real_connection_is_opened_before_anything_is_stored"]),
     ),
-    ("a connection is given 15 seconds", Later("the deadline has no test: it would take as long")),
+    (
+        "a connection is given 15 seconds",
+        By(&["host/control/tests/probe.rs::a_store_that_says_nothing_is_given_up_within_fifteen_seconds"]),
+    ),
     (
         "a peer reads back with its kind by name and camelCase settings",
         By(&["peers::a_peer_reads_back_in_camel_case_with_every_scalar_and_masked_secrets"]),
@@ -267,7 +270,12 @@ const PEERS: &[(&str, Kept)] = &[
         By(&[
             "peers::the_mask_sent_back_keeps_the_stored_secret",
             "host/model/src/peer/secrets.rs::a_mask_sent_back_keeps_the_stored_secret_and_anything_else_replaces_it",
+            "peers::an_update_keeps_the_secret_that_another_one_stored_while_it_connected",
         ]),
+    ),
+    (
+        "a mask that stands for no stored secret is refused",
+        By(&["peers::a_mask_that_stands_for_nothing_is_refused_by_field"]),
     ),
     (
         "names are of 1 to 63 letters, digits and three marks",

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::Connection as _;
-use tarn_catalog::{Catalog, CatalogOptions, MirrorCreated, Rotation};
+use tarn_catalog::{Catalog, CatalogOptions, MirrorCreated, PeerStored, Rotation};
 use tarn_harness::Postgres;
 use tarn_model::{ClickHouseConfig, MirrorSpec, Peer, PeerConfig, PostgresConfig, Secret, TableMapping};
 
@@ -83,10 +83,17 @@ impl Fixture {
         sqlx::query(statement).execute(&mut connection).await.expect("executed");
     }
 
+    /// Stores a peer, whatever is stored under its name.
+    pub async fn peer(&self, peer: &Peer) {
+        let stored = self.catalog.peer(&peer.name).await.expect("read");
+        let outcome = self.catalog.store_peer(peer, stored.as_ref()).await.expect("answered");
+        assert_eq!(outcome, PeerStored::Done);
+    }
+
     /// A mirror between two peers, made with them; its id.
     pub async fn mirror(&self, name: &str) -> i64 {
         for peer in [postgres_peer("pg", "secret"), clickhouse_peer("ch")] {
-            self.catalog.store_peer(&peer, true).await.expect("stored");
+            self.peer(&peer).await;
         }
         match self.catalog.create_mirror(&spec(name)).await.expect("created") {
             MirrorCreated::Done(id) => id,

@@ -54,6 +54,19 @@ on_both! {
 }
 
 on_both! {
+    async fn a_mirror_is_bounded_whoever_writes_beside_it(fixture: Fixture) {
+        let block: Vec<_> = (0..99).map(|number| (LogLevel::Warn, format!("{number}"))).collect();
+        for _ in 0..103 {
+            fixture.catalog.log("loud", &block).await.expect("logged");
+            fixture.catalog.log("beside", &[(LogLevel::Info, "each hundredth".into())]).await.expect("logged");
+        }
+        let query = LogQuery { mirror: "loud".into(), ..LogQuery::default() };
+        let loud = fixture.catalog.logs(&query).await.expect("listed").total;
+        assert!((10_000..10_100).contains(&loud), "{loud}");
+    }
+}
+
+on_both! {
     async fn a_long_message_is_cut_at_a_character(fixture: Fixture) {
         let long = format!("a{}\0", "é".repeat(10_000));
         fixture.catalog.log("m", &[(LogLevel::Info, long), (LogLevel::Info, "a\0b".into())]).await.expect("logged");

@@ -32,9 +32,9 @@ async fn fill(options: &CatalogOptions) {
     let catalog = Catalog::open(options).await.expect("fresh");
     for number in 0..20 {
         let peer = clickhouse_peer(&format!("ch{number}"));
-        catalog.store_peer(&peer, false).await.expect("stored");
+        catalog.store_peer(&peer, None).await.expect("stored");
     }
-    catalog.store_peer(&postgres_peer("pg", "hunter2"), false).await.expect("stored");
+    catalog.store_peer(&postgres_peer("pg", "hunter2"), None).await.expect("stored");
     catalog.close().await;
 }
 
@@ -42,7 +42,7 @@ on_both! {
     async fn every_secret_is_sealed_anew_and_opens(fixture: Fixture) {
         let (pg, ch) = (postgres_peer("pg", "hunter2"), clickhouse_peer("ch"));
         for peer in [&pg, &ch] {
-            fixture.catalog.store_peer(peer, false).await.expect("stored");
+            fixture.catalog.store_peer(peer, None).await.expect("stored");
         }
         let (fixture, first) = fixture.rotated().await;
         assert_eq!(first.resealed, 2);
@@ -58,7 +58,7 @@ on_both! {
 #[tokio::test]
 async fn nothing_that_the_old_key_sealed_stays_on_the_disk() {
     let fixture = Fixture::sqlite().await;
-    fixture.catalog.store_peer(&postgres_peer("pg", "x"), false).await.expect("stored");
+    fixture.catalog.store_peer(&postgres_peer("pg", "x"), None).await.expect("stored");
     let (fixture, rotation) = fixture.rotated().await;
     let bytes = fixture.bytes_on_disk();
     let holds = |key: &str| {

@@ -57,7 +57,7 @@ on_both! {
         let catalog = &fixture.catalog;
         catalog.store_script(None, &lua("mask", "one")).await.expect("stored");
         for peer in [postgres_peer("pg", ""), clickhouse_peer("ch")] {
-            catalog.store_peer(&peer, true).await.expect("stored");
+            fixture.peer(&peer).await;
         }
         let mut with_script = spec("m");
         with_script.script = "mask@1".into();

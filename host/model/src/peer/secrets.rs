@@ -22,8 +22,12 @@ impl PeerConfig {
         all.filter(|(_, secret)| !secret.is_empty()).map(|(path, secret)| (path, secret.clone())).collect()
     }
 
-    /// Puts the stored secret wherever a client sent the mask back.
+    /// Puts the stored secret wherever a client sent the mask back. Of settings of another kind nothing is kept:
+    /// a password is for one store.
     pub fn keep_masked(&mut self, stored: &Self) {
+        if self.kind() != stored.kind() {
+            return;
+        }
         let stored = stored.secrets();
         for (path, secret) in self.secrets_mut() {
             if secret.is_mask()
@@ -120,6 +124,13 @@ mod tests {
             [("password", "fresh"), ("access_key_id", "stored"), ("secret_access_key", "stored")]
                 .map(|(path, text)| (path, text.to_owned()))
         );
+    }
+
+    #[test]
+    fn a_mask_keeps_no_secret_of_another_kind_of_peer() {
+        let mut update = clickhouse_with(MASK);
+        update.keep_masked(&postgres_with("stored"));
+        assert!(update.secrets().iter().all(|(_, secret)| secret.is_mask()));
     }
 
     #[test]

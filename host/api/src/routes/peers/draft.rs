@@ -103,6 +103,12 @@ impl<'de> Deserialize<'de> for KindName {
             fn visit_i64<E: Error>(self, number: i64) -> Result<KindName, E> {
                 Ok(KindName::Unknown(number.to_string()))
             }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<KindName, E> {
+                let known = PeerKind::ALL.iter().find(|(_, code, _)| f64::from(*code) == number);
+                let unknown = || KindName::Unknown(number.to_string());
+                Ok(known.map_or_else(unknown, |(kind, ..)| KindName::Known(*kind)))
+            }
         }
 
         deserializer.deserialize_any(Kinds)
