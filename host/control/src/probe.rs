@@ -45,5 +45,9 @@ async fn ask(config: &PeerConfig) -> Result<String, Failure> {
 
 fn postgres_failure(error: tarn_postgres::Error) -> Failure {
     let message = format!("{} (SQLSTATE {})", error.chain(), error.sqlstate());
-    Failure::retry("postgres_unreachable", message).with_hint(error.detail())
+    let hint = match error.detail() {
+        told if !told.is_empty() => told,
+        _ => "check that host and port are those of a PostgreSQL server, and see its log".to_owned(),
+    };
+    Failure::retry("postgres_unreachable", message).with_hint(hint)
 }

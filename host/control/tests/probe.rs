@@ -6,6 +6,7 @@ use serde_json::Value;
 use tarn_control::{DriverProbe, PeerProbe as _};
 use tarn_harness::{ClickHouse, Postgres};
 use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, PostgresConfig, Secret};
+use tokio::time::{Duration, Instant};
 
 fn postgres(config: Value) -> PostgresConfig {
     serde_json::from_value(config).expect("the settings of a peer")
@@ -75,4 +76,26 @@ async fn a_server_that_is_not_there_is_told_by_its_address() {
     };
     let failure = probe(PeerConfig::Clickhouse(config)).await.expect_err("nobody listens").to_string();
     assert!(failure.contains(&port.to_string()) && !failure.contains("planted"), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_says_nothing_is_given_up_within_fifteen_seconds() {
+    // Connections are taken by the kernel, and nobody reads what they bring.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let (host, port) = ("127.0.0.1".to_owned(), silent.local_addr().expect("an address").port());
+    let postgres = PostgresConfig { host: host.clone(), port, user: "u".into(), ..PostgresConfig::default() };
+    let clickhouse = ClickHouseConfig { host, port, ..ClickHouseConfig::default() };
+    let in_clear = ClickHouseConfig { disable_tls: true, ..clickhouse.clone() };
+    for config in
+        [PeerConfig::Postgres(postgres), PeerConfig::Clickhouse(clickhouse), PeerConfig::Clickhouse(in_clear)]
+    {
+        let asked = Instant::now();
+        let failure = probe(config).await.expect_err("nobody answers");
+        assert!(!failure.hint.is_empty(), "{failure}");
+        let waited = asked.elapsed();
+        assert!(
+            Duration::from_secs(1) < waited && waited <= Duration::from_secs(15),
+            "{waited:?}: {failure}"
+        );
+    }
 }

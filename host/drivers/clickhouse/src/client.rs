@@ -12,7 +12,7 @@ use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, body::Incoming};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tarn_model::{ClickHouseConfig, PeerConfig};
+use tarn_model::{ClickHouseConfig, MASK, PeerConfig};
 
 use crate::address::Address;
 use crate::body::StatementBody;
@@ -173,31 +173,37 @@ impl Client {
         let header = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let announced = header("x-clickhouse-exception-code");
         if status != 200 || announced.is_some() {
-            let text = String::from_utf8_lossy(body);
+            let text = self.struck(body);
             let exception = Exception::in_text(&text).or_else(|| {
                 let code = announced?.parse().ok()?;
                 Some(Exception { code, message: shortened(&text) })
             });
             return Some(match exception {
                 Some(exception) => self.server_error(exception),
-                None => Error::NotClickHouse {
-                    address: self.0.address.name(),
-                    status,
-                    message: self.0.peer.strike_secrets(&shortened(&text)),
-                },
+                None => {
+                    Error::NotClickHouse { address: self.0.address.name(), status, message: shortened(&text) }
+                }
             });
         }
         let tagged =
             header("x-clickhouse-exception-tag").and_then(|tag| Exception::in_tagged_body(body, tag));
         let told = || match expected {
             Expected::Rows => None,
-            Expected::Nothing => Exception::in_text(&String::from_utf8_lossy(body)),
+            Expected::Nothing => Exception::in_text(&self.struck(body)),
         };
         tagged.or_else(told).map(|exception| self.server_error(exception))
     }
 
     fn server_error(&self, exception: Exception) -> Error {
         Error::Server { code: exception.code, message: self.0.peer.strike_secrets(&exception.message) }
+    }
+
+    /// What the server says without the peer's secrets and without the header that it was sent: a proxy may
+    /// show a request as it came.
+    fn struck(&self, body: &[u8]) -> String {
+        let header = self.0.authorization.to_str().expect("it was made of a text");
+        let credentials = header.trim_start_matches("Basic ");
+        self.0.peer.strike_secrets(&String::from_utf8_lossy(body).replace(credentials, MASK))
     }
 
     /// The error of a request that got no answer.

@@ -12,6 +12,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tarn_transport::{CONNECT_DEADLINE, Stream};
+use tokio::time::Instant;
 use tower_service::Service;
 
 use crate::address::Address;
@@ -32,12 +33,12 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Self::Future {
         let Address { host, port, tls } = self.0.clone();
         Box::pin(async move {
-            let stream = tarn_transport::connect(&host, port, CONNECT_DEADLINE).await;
-            let stream = match tls {
-                Some(tls) => stream.map_err(NoConnection::from)?.encrypt(&tls, CONNECT_DEADLINE).await,
-                None => stream,
-            };
-            Ok(HttpStream(TokioIo::new(stream?)))
+            let end = Instant::now() + CONNECT_DEADLINE;
+            let mut stream = tarn_transport::connect(&host, port, CONNECT_DEADLINE).await?;
+            if let Some(tls) = tls {
+                stream = stream.encrypt(&tls, end.saturating_duration_since(Instant::now())).await?;
+            }
+            Ok(HttpStream(TokioIo::new(stream)))
         })
     }
 }

@@ -113,3 +113,17 @@ async fn what_is_not_clickhouse_is_named_by_address_and_status() {
     let proxy = query_error(answer("502 Bad Gateway", "", "<html>nobody behind</html>")).await;
     assert_eq!((proxy.code(), proxy.class()), (0, ErrorClass::Retryable));
 }
+
+#[tokio::test]
+async fn a_proxy_that_shows_the_request_shows_no_secret() {
+    let shown = "cannot forward: Authorization: Basic dGFybjpwYXNzIHdvcmQg, key=pass word ";
+    let error = query_error(answer("502 Bad Gateway", "", shown)).await.to_string();
+    assert!(error.contains("Basic ********, key=********"), "{error}");
+}
+
+#[tokio::test]
+async fn a_message_that_is_cut_keeps_no_part_of_a_secret() {
+    let long = format!("{}pass word ", "x".repeat(1_020));
+    let error = query_error(answer("500 Oops", "", &long)).await.to_string();
+    assert!(error.contains("xxx***") && !error.contains("pass"), "{error}");
+}

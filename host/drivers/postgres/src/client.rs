@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use tarn_model::PostgresConfig;
+use tarn_model::{PeerConfig, PostgresConfig};
 use tarn_transport::{CONNECT_DEADLINE, ClientIdentity, Stream, TlsMode, TlsSettings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout_at};
 
 use crate::authentication::Credentials;
 use crate::channel_binding;
-use crate::config::QUERY_DEADLINE;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::gathering::Gathering;
@@ -23,27 +22,19 @@ const DOING: &str = "asking for tls";
 #[derive(Clone, Debug)]
 pub struct Client {
     config: PostgresConfig,
-    query_deadline: Duration,
 }
 
 impl Client {
     /// Binds to a peer. Opens nothing.
     pub fn new(config: PostgresConfig) -> Self {
-        Self { config, query_deadline: QUERY_DEADLINE }
-    }
-
-    /// The same with another deadline for each answer to a query.
-    #[must_use]
-    pub fn with_query_deadline(mut self, deadline: Duration) -> Self {
-        self.query_deadline = deadline;
-        self
+        Self { config }
     }
 
     /// Opens a connection for SQL and COPY.
     ///
     /// # Errors
-    /// [`Error::Connect`] and the like after at most 15 seconds; [`Error::Server`] when the server
-    /// refuses, [`Error::Authentication`] when we refuse the server.
+    /// [`Error::Connect`] and the like after [`CONNECT_DEADLINE`] at the latest; [`Error::Server`] when the
+    /// server refuses, [`Error::Authentication`] when we refuse the server.
     pub async fn open(&self) -> Result<Connection, Error> {
         self.open_for(Purpose::Sql).await
     }
@@ -59,11 +50,23 @@ impl Client {
     async fn open_for(&self, purpose: Purpose) -> Result<Connection, Error> {
         let deadline = Instant::now() + CONNECT_DEADLINE;
         let mode = tls_mode(&self.config)?;
-        match self.open_in(mode, purpose, deadline).await {
+        let opened = match self.open_in(mode, purpose, deadline).await {
             Err(refusal) if mode == TlsMode::Prefer && may_be_for_tls(&refusal) => {
                 self.open_in(TlsMode::Disable, purpose, deadline).await.map_err(|_| refusal)
             }
             outcome => outcome,
+        };
+        opened.map_err(|error| self.without_secrets(error))
+    }
+
+    /// The error of a server that was shown a password, and may quote it.
+    fn without_secrets(&self, error: Error) -> Error {
+        match error {
+            Error::Server(told) => {
+                let peer = PeerConfig::Postgres(self.config.clone());
+                told.rewritten(|text| peer.strike_secrets(text)).into()
+            }
+            other => other,
         }
     }
 
@@ -79,7 +82,7 @@ impl Client {
         let database =
             if self.config.database.is_empty() { &self.config.user } else { &self.config.database };
         let gathering = Gathering::new(stream.low_water());
-        let started = startup::start(stream, database, credentials, purpose, deadline, self.query_deadline);
+        let started = startup::start(stream, database, credentials, purpose, deadline);
         let connection = started.await.map_err(Error::into_refusal)?;
         Ok(connection.with_gathering(gathering))
     }

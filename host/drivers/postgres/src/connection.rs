@@ -26,7 +26,6 @@ pub struct Connection<S = Stream> {
     pub(crate) reader: FrameReader<ReadHalf<S>>,
     pub(crate) writer: Option<WriteHalf<S>>,
     pub(crate) state: State<S>,
-    pub(crate) query_deadline: Duration,
     /// Time waited for the stream since its last byte.
     pub(crate) quiet: Duration,
     pub(crate) gathering: Gathering,
@@ -83,16 +82,11 @@ impl<S> Connection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
-    pub(crate) fn new(
-        reader: FrameReader<ReadHalf<S>>,
-        writer: WriteHalf<S>,
-        query_deadline: Duration,
-    ) -> Self {
+    pub(crate) fn new(reader: FrameReader<ReadHalf<S>>, writer: WriteHalf<S>) -> Self {
         Self {
             reader,
             writer: Some(writer),
             state: State::Idle,
-            query_deadline,
             quiet: Duration::ZERO,
             gathering: Gathering::new(None),
             server: Server::default(),

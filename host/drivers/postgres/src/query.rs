@@ -1,13 +1,11 @@
 //! SQL and replication commands by the simple protocol.
 
-use std::time::Duration;
-
 use bytes::BytesMut;
 use postgres_protocol::message::{backend, frontend};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
-use crate::config::{ANSWER_BYTES_MAX, STALL};
+use crate::config::{ANSWER_BYTES_MAX, QUERY_DEADLINE, STALL};
 use crate::connection::{Connection, State};
 use crate::error::Error;
 use crate::frame::Frame;
@@ -46,11 +44,6 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(rows)
     }
 
-    /// Waits at most this long for each later answer.
-    pub fn set_query_deadline(&mut self, deadline: Duration) {
-        self.query_deadline = deadline;
-    }
-
     /// Sends a statement. Until [`Self::settle`], the connection counts as broken.
     pub(crate) async fn ask(&mut self, sql: &str, doing: &'static str) -> Result<Answer, Error> {
         self.begin()?;
@@ -58,7 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         frontend::query(sql, &mut message)
             .map_err(|_| Error::Protocol("a statement with a zero byte".to_owned()))?;
         self.send(&message, doing).await?;
-        Ok(Answer { deadline: Instant::now() + self.query_deadline, failure: None, doing })
+        Ok(Answer { deadline: Instant::now() + QUERY_DEADLINE, failure: None, doing })
     }
 
     /// The next frame of an answer that says something; nothing when the server is ready again.
@@ -139,6 +132,21 @@ fn parse_row(body: &[u8]) -> Result<Row, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Class;
+    use crate::frame::FrameReader;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_ends_a_query_and_the_session() {
+        let (client, _server) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(client);
+        let mut session = Connection::new(FrameReader::new(reader), writer);
+        let asked = Instant::now();
+        let error = session.query("SELECT 1").await.expect_err("too long");
+        assert!(matches!(error, Error::TimedOut { deadline: QUERY_DEADLINE, .. }), "{error}");
+        assert_eq!((error.sqlstate(), error.class()), ("08000", Class::Connection));
+        assert_eq!(asked.elapsed(), QUERY_DEADLINE);
+        assert!(matches!(session.query("SELECT 1").await, Err(Error::State(_))));
+    }
 
     #[test]
     fn null_and_empty_text_are_told_apart() {

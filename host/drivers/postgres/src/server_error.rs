@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// An error message of the server. It may quote names and values of the statement it answers, never a
-/// password.
+/// An error message of the server. It may quote names and values of the statement it answers; the peer's
+/// secrets, which it is shown when a connection is opened, are struck from the errors of that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
     /// `ERROR`, `FATAL` or `PANIC`.
@@ -41,6 +41,16 @@ impl ServerError {
             body = rest.get(end + 1..).unwrap_or_default();
         }
         error
+    }
+
+    /// The same with its texts rewritten.
+    pub(crate) fn rewritten(self, rewrite: impl Fn(&str) -> String) -> Self {
+        Self {
+            message: rewrite(&self.message),
+            detail: rewrite(&self.detail),
+            hint: rewrite(&self.hint),
+            ..self
+        }
     }
 }
 

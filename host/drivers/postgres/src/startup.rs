@@ -1,11 +1,10 @@
 //! From a stream to a session: greeting, authentication, settings.
 
-use std::time::Duration;
-
 use bytes::BytesMut;
 use postgres_protocol::message::{backend, frontend};
+use tarn_transport::CONNECT_DEADLINE;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::authentication::{Authentication, Credentials, Step};
 use crate::config::{GREETING_BYTES_MAX, REPLICATION_SETTINGS, SESSION_SETTINGS, SETTINGS_SINCE};
@@ -25,17 +24,28 @@ pub(crate) enum Purpose {
     Replication,
 }
 
-/// Starts a session over a stream that is ready for the startup message.
+/// Starts a session over a stream that is ready for the startup message, all of it by `deadline`.
 pub(crate) async fn start<S: AsyncRead + AsyncWrite + Send + 'static>(
     stream: S,
     database: &str,
     credentials: Credentials<'_>,
     purpose: Purpose,
     deadline: Instant,
-    query_deadline: Duration,
+) -> Result<Connection<S>, Error> {
+    let session = greet(stream, database, credentials, purpose, deadline);
+    let late = |_| Error::TimedOut { doing: DOING, deadline: CONNECT_DEADLINE };
+    timeout_at(deadline, session).await.map_err(late)?
+}
+
+async fn greet<S: AsyncRead + AsyncWrite + Send + 'static>(
+    stream: S,
+    database: &str,
+    credentials: Credentials<'_>,
+    purpose: Purpose,
+    deadline: Instant,
 ) -> Result<Connection<S>, Error> {
     let (reader, writer) = tokio::io::split(stream);
-    let mut connection = Connection::new(FrameReader::new(reader), writer, query_deadline);
+    let mut connection = Connection::new(FrameReader::new(reader), writer);
     let mut parameters = vec![
         ("user", credentials.user),
         ("database", database),
@@ -108,6 +118,9 @@ fn settings(purpose: Purpose, major: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tarn_model::Secret;
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
 
     #[test]
@@ -116,6 +129,18 @@ mod tests {
         assert!(settings(Purpose::Sql, 14).contains("SET idle_session_timeout = '0';"));
         assert!(!settings(Purpose::Sql, 17).contains("wal_sender_timeout"));
         assert!(settings(Purpose::Replication, 17).contains("SET transaction_timeout = '0';"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_lets_us_in_and_then_says_nothing_is_given_up_by_the_deadline() {
+        let (client, mut server) = tokio::io::duplex(1024);
+        let (password, deadline) = (Secret::default(), Instant::now() + CONNECT_DEADLINE);
+        let credentials = Credentials { user: "u", password: &password, end_point: None };
+        server.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").await.expect("room");
+        let started = start(client, "d", credentials, Purpose::Sql, deadline);
+        let error = started.await.expect_err("no answer to the settings");
+        assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+        assert_eq!(Instant::now(), deadline);
     }
 
     #[test]
