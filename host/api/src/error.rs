@@ -76,12 +76,31 @@ pub(crate) struct ApiError {
     retry_after_seconds: Option<u64>,
     message: String,
     problems: Vec<Problem>,
+    /// What an operator reads in the log, and no client.
+    cause: Option<String>,
 }
+
+/// What was behind an answer that tells its client less: it goes along in the answer's extensions, to where
+/// answers are logged.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause(pub(crate) String);
 
 impl ApiError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        let retry_after_seconds = (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS);
-        Self { code, status: None, retry_after_seconds, message: message.into(), problems: Vec::new() }
+        Self {
+            code,
+            status: None,
+            retry_after_seconds: (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS),
+            message: message.into(),
+            problems: Vec::new(),
+            cause: None,
+        }
+    }
+
+    /// The same with words about the inside, for the log.
+    pub(crate) fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
     }
 
     /// The same under another status.
@@ -141,33 +160,31 @@ impl From<ControlError> for ApiError {
             }
             ControlError::PermissionDenied(message) => Self::new(Code::PermissionDenied, message),
             ControlError::Unimplemented(message) => Self::new(Code::Unimplemented, message),
-            // Its own words may be about the inside: they go to the log, where an operator reads them.
-            ControlError::Internal(error) => {
-                tracing::error!(error, "a request failed inside the server");
+            ControlError::Internal(cause) => {
                 Self::new(Code::Internal, "the request failed inside the server; its log says why")
+                    .with_cause(cause)
             }
             ControlError::Catalog(error) => error.into(),
         }
     }
 }
 
-/// The catalog's own words go to the log, where an operator reads them.
 impl From<CatalogError> for ApiError {
     fn from(error: CatalogError) -> Self {
-        tracing::error!(error = error.chain(), "the catalog failed");
-        match error {
+        let answer = match error {
             CatalogError::Query { .. } | CatalogError::Open { .. } | CatalogError::Contention => {
                 Self::new(Code::Unavailable, "the catalog does not answer; try again")
             }
             _ => Self::new(Code::Internal, "the catalog cannot be used; the server's log says why"),
-        }
+        };
+        answer.with_cause(error.chain())
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (code, status) = (self.code, self.status.unwrap_or(self.code.status()));
-        let retry_after = self.retry_after_seconds;
+        let (retry_after, cause) = (self.retry_after_seconds, self.cause.clone());
         let mut response = (status, axum::Json(to_value(&self.into_body()))).into_response();
         let headers = response.headers_mut();
         if code == Code::Unauthenticated {
@@ -176,6 +193,9 @@ impl IntoResponse for ApiError {
         }
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(cause) = cause {
+            response.extensions_mut().insert(Cause(cause));
         }
         response
     }

@@ -25,7 +25,7 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::time::timeout;
 
 use crate::config::Limits;
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, Cause, Code};
 
 /// Paths that anyone may read: they say whether the server lives, and nothing else.
 const OPEN_PATHS: &[&str] = &["/healthz", "/readyz"];
@@ -54,9 +54,8 @@ pub(crate) async fn bounded(State(limits): State<Arc<Limits>>, request: Request,
     let mut answer = match timeout(deadline, without_panic(next.run(request))).await {
         Ok(Ok(response)) => response,
         Ok(Err(panic)) => {
-            tracing::error!(%method, path, panic, "a request ended in a panic");
             let message = "the request failed inside the server; its log says where";
-            ApiError::new(Code::Internal, message).into_response()
+            ApiError::new(Code::Internal, message).with_cause(format!("it panicked: {panic}")).into_response()
         }
         Err(_) => {
             let message = format!("the request took longer than {} s", deadline.as_secs_f32());
@@ -66,7 +65,11 @@ pub(crate) async fn bounded(State(limits): State<Arc<Limits>>, request: Request,
     for (name, value) in PROTECTION {
         answer.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
-    tracing::debug!(%method, path, status = answer.status().as_u16(), "answered");
+    let status = answer.status().as_u16();
+    match answer.extensions_mut().remove() {
+        Some(Cause(cause)) => tracing::error!(%method, path, status, cause, "a request failed"),
+        None => tracing::debug!(%method, path, status, "answered"),
+    }
     answer
 }
 

@@ -45,13 +45,9 @@ pub(super) async fn alive() -> Answer<Health> {
 
 /// Requests can be served.
 pub(super) async fn ready(State(control): State<Control>) -> Answered<Health> {
-    match control.ready().await {
-        Ok(()) => Ok(Answer(Health { status: "ready" })),
-        Err(error) => {
-            tracing::warn!(error = error.chain(), "not ready");
-            Err(ApiError::new(Code::Unavailable, "the catalog does not answer"))
-        }
-    }
+    let away = ApiError::new(Code::Unavailable, "the catalog does not answer");
+    let ready = control.ready().await;
+    ready.map(|()| Answer(Health { status: "ready" })).map_err(|error| away.with_cause(error.chain()))
 }
 
 /// The server's version.
