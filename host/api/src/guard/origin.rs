@@ -32,15 +32,18 @@ pub(crate) async fn same(
     next.run(request).await
 }
 
+/// Whether the browser says so, or the page's origin. The latter says less: a page that came without TLS from the
+/// name that the API has with TLS is of another origin, and looks the same but for a scheme that a proxy may have
+/// changed on the way.
 fn is_foreign(request: &Request) -> bool {
     let headers = request.headers();
-    match text(headers, &header::ORIGIN) {
-        Some(origin) => {
-            let of_page = origin.split_once("://").map(|(_, authority)| authority);
-            of_page.is_none() || of_page != host(request)
-        }
-        None => matches!(text(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")),
+    if matches!(text(headers, &SEC_FETCH_SITE), Some("cross-site" | "same-site")) {
+        return true;
     }
+    headers.get(header::ORIGIN).is_some_and(|origin| {
+        let of_page = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        of_page.is_none_or(|(_, authority)| host(request) != Some(authority))
+    })
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
