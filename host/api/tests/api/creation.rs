@@ -73,7 +73,7 @@ async fn mappings_beside_the_configuration_are_taken() {
 
 #[tokio::test]
 async fn a_duplicate_name_is_409() {
-    // B238: posting twice is a conflict.
+    // Posting twice is a conflict.
     let fixture = Fixture::new().await.with_peers().await;
     fixture.mirror("m").await;
     for route in ["flows/cdc/create", "mirrors/cdc/validate"] {
@@ -94,6 +94,7 @@ async fn attach_to_existing_makes_creation_idempotent() {
         for _ in 0..2 {
             let answer = fixture.post("flows/cdc/create", body.clone()).await.ok();
             assert_eq!(answer["workflowId"], "m-peerflow");
+            fixture.post("mirrors/cdc/validate", body.clone()).await.ok();
         }
     }
     fixture.request("m", "STATUS_TERMINATED").await;

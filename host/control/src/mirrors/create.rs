@@ -60,7 +60,10 @@ impl Control {
     /// As [`Control::create_mirror`].
     pub async fn validate_mirror(&self, mut creation: MirrorCreation) -> Result<(), ControlError> {
         creation.spec.fill_defaults();
-        self.check(&creation).await
+        match self.catalog().mirror(&creation.spec.name).await? {
+            Some(existing) if attaches(&creation, existing.state) => Ok(()),
+            _ => self.check(&creation).await,
+        }
     }
 
     async fn check(&self, creation: &MirrorCreation) -> Result<(), ControlError> {
