@@ -20,7 +20,7 @@ pub struct AccessArgs {
         global = true,
         help_heading = "Server"
     )]
-    address: Address,
+    address: String,
     /// User name of the API; empty unless the server sets one. The password comes from TARN_PASSWORD or
     /// --password-file and never stands on a command line.
     #[arg(long, env = "TARN_USERNAME", default_value = "", global = true, help_heading = "Server")]
@@ -53,7 +53,31 @@ impl AccessArgs {
             Some(path) => file::secret(path)?,
             None => Secret::new(std::env::var("TARN_PASSWORD").unwrap_or_default()),
         };
+        // Read here: the command line's parser quotes what it refuses, and people write passwords into addresses.
+        let address: Address =
+            self.address.parse().map_err(|why| Error::Usage(format!("--address (TARN_ADDRESS): {why}")))?;
         let root_ca = self.ca_file.as_deref().map(file::text).transpose()?.unwrap_or_default();
-        Ok(Access { address: self.address.clone(), username: self.username.clone(), password, root_ca })
+        Ok(Access { address, username: self.username.clone(), password, root_ca })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        access: AccessArgs,
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_used_is_not_quoted() {
+        let line = Line::try_parse_from(["tarn", "--address", "https://ann:planted@host"]).expect("options");
+        let error = line.access.open().expect_err("a password in it");
+        assert!(error.to_string().contains("do not belong into the address"), "{error}");
+        assert!(!error.to_string().contains("planted") && error.exit_code() == 2, "{error}");
     }
 }

@@ -15,18 +15,18 @@ use std::time::Duration;
 
 use clap::Args;
 
-pub use endpoint::Endpoint;
+use endpoint::EndpointUrl;
 
 /// What `tarn demo` is told.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// PostgreSQL to read from: `postgres://user:password@host:port/database`, a role that may create
     /// tables and replicate.
-    #[arg(long, env = "TARN_DEMO_POSTGRES", hide_env_values = true)]
-    postgres: Endpoint,
+    #[arg(long, env = "TARN_DEMO_POSTGRES", hide_env_values = true, value_name = "URL")]
+    postgres: EndpointUrl,
     /// ClickHouse to write to: `http://user:password@host:port/database`.
-    #[arg(long, env = "TARN_DEMO_CLICKHOUSE", hide_env_values = true)]
-    clickhouse: Endpoint,
+    #[arg(long, env = "TARN_DEMO_CLICKHOUSE", hide_env_values = true, value_name = "URL")]
+    clickhouse: EndpointUrl,
     /// Rows of the table that is loaded first.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
@@ -44,6 +44,14 @@ pub struct DemoArgs {
 /// Why a demo ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
+    /// A URL is none.
+    #[error("{option}: {reason}")]
+    Url {
+        /// The option that has it.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The source could not be used.
     #[error("PostgreSQL: {0}")]
     Postgres(#[from] tarn_postgres::Error),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tarn_catalog::CatalogOptions;
 use tarn_model::{Allowance, Edition, Enumerated, Secret};
+use tracing_subscriber::EnvFilter;
 
 use self::reader::Reader;
 pub use self::setting::{Preset, SETTINGS};
@@ -120,6 +121,7 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         "json" => Some(LogFormat::Json),
         _ => None,
     });
+    let log = reader.parse(&setting::LOG, |text| EnvFilter::try_new(text).is_ok().then(|| text.to_owned()));
     let tls = tls(reader);
     let secret = |setting| reader.text(setting).map(Secret::new);
     Some(Settings {
@@ -133,7 +135,7 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         sealing_key: secret(&setting::SEALING_KEY),
         sealing_key_previous: secret(&setting::SEALING_KEY_PREVIOUS),
         log_format,
-        log: reader.text(&setting::LOG)?,
+        log: log?,
     })
 }
 
@@ -219,11 +221,12 @@ mod tests {
                 ("TARN_LISTEN", "nowhere"),
                 ("TARN_EDITION", "gold"),
                 ("TARN_CATALOG_URL", "s3cret"),
+                ("TARN_LOG", "tarn=loudly"),
             ]),
         )
-        .expect_err("three mistakes")
+        .expect_err("four mistakes")
         .to_string();
-        for part in ["TARN_LISTEN", "TARN_EDITION", "TARN_CATALOG_URL", "3 of the settings"] {
+        for part in ["TARN_LISTEN", "TARN_EDITION", "TARN_CATALOG_URL", "TARN_LOG", "4 of the settings"] {
             assert!(error.contains(part), "{part} in {error}");
         }
         assert!(!error.contains("s3cret"));

@@ -3,7 +3,36 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tarn_model::{ClickHouseConfig, PostgresConfig, Secret};
+use tarn_model::{ClickHouseConfig, MASK, PostgresConfig, Secret};
+
+use super::DemoError;
+
+/// A URL as it was given. The parser of the command line quotes what it refuses, and this holds a password: so it is
+/// taken apart later.
+#[derive(Clone)]
+pub struct EndpointUrl(String);
+
+impl EndpointUrl {
+    /// What it says.
+    ///
+    /// # Errors
+    /// [`DemoError::Url`] without the URL.
+    pub fn endpoint(&self, option: &'static str) -> Result<Endpoint, DemoError> {
+        self.0.parse().map_err(|reason| DemoError::Url { option, reason })
+    }
+}
+
+impl From<String> for EndpointUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+impl fmt::Debug for EndpointUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
 
 /// `scheme://user:password@host:port/database`; user and password may be percent-encoded.
 #[derive(Clone, PartialEq, Eq)]
@@ -105,5 +134,13 @@ mod tests {
     fn a_url_without_port_or_database_is_refused() {
         assert!("postgres://ann@localhost/shop".parse::<Endpoint>().is_err());
         assert!("postgres://ann@localhost:5432".parse::<Endpoint>().is_err());
+    }
+
+    #[test]
+    fn a_url_that_is_refused_is_not_quoted() {
+        let url = EndpointUrl::from("postgres://ann:planted@localhost/shop".to_owned());
+        let error = url.endpoint("--postgres").expect_err("no port").to_string();
+        assert!(error.starts_with("--postgres: scheme://") && !error.contains("planted"), "{error}");
+        assert!(!format!("{url:?}").contains("planted"));
     }
 }

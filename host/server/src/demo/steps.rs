@@ -11,6 +11,7 @@ use tarn_postgres::{Client as Postgres, Connection};
 
 use super::client::Client;
 use super::comparison::{Comparison, compare};
+use super::endpoint::Endpoint;
 use super::{DemoArgs, DemoError, dataset};
 use crate::config::{ARRIVAL_DEADLINE, LOAD_DEADLINE, POLL_INTERVAL, ROUND_INTERVAL};
 use crate::serve::Server;
@@ -27,6 +28,8 @@ pub struct Demo {
     server: Server,
     api: Client,
     password: Secret,
+    source_at: Endpoint,
+    target_at: Endpoint,
     source: Connection,
     destination: ClickHouse,
     /// Keeps the data folder until the demo ends.
@@ -43,8 +46,10 @@ impl Demo {
         if let Some(folder) = &folder {
             args.data_dir = Some(folder.path().to_owned());
         }
-        let source = Postgres::new(args.postgres.postgres()).open().await?;
-        let destination = ClickHouse::new(&args.clickhouse.clickhouse())?;
+        let (source_at, target_at) =
+            (args.postgres.endpoint("--postgres")?, args.clickhouse.endpoint("--clickhouse")?);
+        let source = Postgres::new(source_at.postgres()).open().await?;
+        let destination = ClickHouse::new(&target_at.clickhouse())?;
         destination.query("SELECT 1").await?;
         let password = crate::password::generate();
         let settings = Settings {
@@ -55,7 +60,7 @@ impl Demo {
         };
         let server = Server::start(settings, false).await?;
         let api = Client::new(server.address(), password.clone());
-        Ok(Self { args, server, api, password, source, destination, _folder: folder })
+        Ok(Self { args, server, api, password, source_at, target_at, source, destination, _folder: folder })
     }
 
     /// Every step, then the comparison.
@@ -98,8 +103,8 @@ impl Demo {
     async fn create_peers(&mut self) -> Result<(), DemoError> {
         title("2. Two peers and a script");
         for (name, kind, key, endpoint) in [
-            ("source", 3, "postgres_config", self.args.postgres.clone()),
-            ("target", 8, "clickhouse_config", self.args.clickhouse.clone()),
+            ("source", 3, "postgres_config", self.source_at.clone()),
+            ("target", 8, "clickhouse_config", self.target_at.clone()),
         ] {
             let body = |password: &str| {
                 json!({"peer": {"name": name, "type": kind, key: {
