@@ -1,11 +1,11 @@
 //! What names look like. A name a person chose becomes part of texts and of objects at the stores.
 
 /// Longest name of a peer or script, in characters.
-pub const PEER_NAME_LENGTH_MAX: usize = 63;
+const PEER_NAME_LENGTH_MAX: usize = 63;
 /// Longest name of a mirror, in characters: `tarn_slot_` before it still is a slot's name.
-pub const MIRROR_NAME_LENGTH_MAX: usize = 48;
+const MIRROR_NAME_LENGTH_MAX: usize = 48;
 /// Longest name of a slot, publication or column at PostgreSQL, in bytes.
-pub const IDENTIFIER_LENGTH_MAX: usize = 63;
+const IDENTIFIER_LENGTH_MAX: usize = 63;
 
 /// What is wrong with a peer's or script's name, if anything.
 pub fn peer_name_problem(name: &str) -> Option<String> {
