@@ -162,7 +162,6 @@ mod tests {
             "tarn mirror create -f x --table a.b",
             "tarn mirror watch orders --until running --interval 0",
             "tarn logs --level loud",
-            "tarn logs --address ftp://x",
             "tarn apply",
         ] {
             assert!(parsed(bad).is_err(), "{bad}");

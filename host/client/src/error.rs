@@ -78,9 +78,9 @@ impl Error {
     /// The process' exit code: 1 refused or failed, 2 nothing was sent, 3 no server, 4 credentials.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Refused { .. } | Self::Failed(_) => 1,
+            Self::Refused { .. } | Self::Failed(_) | Self::Output(_) => 1,
             Self::Usage(_) | Self::File { .. } => 2,
-            Self::Unreachable { .. } | Self::Answer { .. } | Self::Output(_) => 3,
+            Self::Unreachable { .. } | Self::Answer { .. } => 3,
             Self::Credentials { .. } => 4,
         }
     }
@@ -161,6 +161,11 @@ mod tests {
         assert_eq!(error.for_people(), expected);
         assert_eq!(error.for_programs()["error"]["details"][0]["field"], "source_name");
         assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_is_no_server_that_is_away() {
+        assert_eq!(Error::Output(io::Error::other("no space left")).exit_code(), 1);
     }
 
     #[test]

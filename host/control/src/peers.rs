@@ -145,9 +145,12 @@ impl Control {
     /// Removes a peer that no mirror uses.
     ///
     /// # Errors
-    /// [`ControlError::NotFound`], [`ControlError::FailedPrecondition`] naming the mirrors,
-    /// [`ControlError::Catalog`].
+    /// [`ControlError::InvalidArgument`] without a name, [`ControlError::NotFound`],
+    /// [`ControlError::FailedPrecondition`] naming the mirrors, [`ControlError::Catalog`].
     pub async fn drop_peer(&self, name: &str) -> Result<(), ControlError> {
+        if name.is_empty() {
+            return Err(ControlError::invalid("peer_name", "is missing"));
+        }
         match self.catalog().drop_peer(name).await? {
             PeerDropped::Done => {
                 tracing::info!(peer = name, "dropped a peer");

@@ -20,6 +20,10 @@ impl PeerProbe for DriverProbe {
             });
             answer.map_err(|mut failure| {
                 failure.message = peer.config.strike_secrets(&failure.message);
+                if failure.hint.is_empty() {
+                    failure.hint =
+                        "check that host and port are those of the store, and see its log".to_owned();
+                }
                 failure
             })
         })
@@ -45,9 +49,5 @@ async fn ask(config: &PeerConfig) -> Result<String, Failure> {
 
 fn postgres_failure(error: tarn_postgres::Error) -> Failure {
     let message = format!("{} (SQLSTATE {})", error.chain(), error.sqlstate());
-    let hint = match error.detail() {
-        told if !told.is_empty() => told,
-        _ => "check that host and port are those of a PostgreSQL server, and see its log".to_owned(),
-    };
-    Failure::retry("postgres_unreachable", message).with_hint(hint)
+    Failure::retry("postgres_unreachable", message).with_hint(error.detail())
 }

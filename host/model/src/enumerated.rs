@@ -29,6 +29,11 @@ pub trait Enumerated: Copy + PartialEq + 'static {
         Self::ALL.iter().find(|(.., known)| *known == name).map(|(value, ..)| *value)
     }
 
+    /// The value of a text: of a name, or of the digits of a number, which other numbers may be sent as, too.
+    fn from_text(text: &str) -> Option<Self> {
+        Self::from_name(text).or_else(|| text.parse().ok().and_then(Self::from_number))
+    }
+
     /// The value of a number.
     fn from_number(number: u64) -> Option<Self> {
         Self::ALL.iter().find(|(_, known, _)| u64::from(*known) == number).map(|(value, ..)| *value)
@@ -46,7 +51,7 @@ impl<T: Enumerated> Visitor<'_> for NameOrNumber<T> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<T, E> {
-        T::from_name(name).ok_or_else(|| {
+        T::from_text(name).ok_or_else(|| {
             let names: Vec<_> = T::ALL.iter().map(|(.., name)| *name).collect();
             E::custom(format!("not {}; there are {}", T::EXPECTED, names.join(", ")))
         })

@@ -113,7 +113,8 @@ mod tests {
             assert_eq!(serde_json::from_str::<MirrorState>(&quoted).expect("a name"), *state);
         }
         assert_eq!(serde_json::from_str::<MirrorState>("2.0").expect("a number"), MirrorState::Paused);
-        for none in ["12", "-1", "2.5", "-1.0", "1e300", "true"] {
+        assert_eq!(serde_json::from_str::<MirrorState>("\"2\"").expect("a number"), MirrorState::Paused);
+        for none in ["12", "-1", "2.5", "-1.0", "1e300", "true", "\"12\"", "\"\""] {
             assert!(serde_json::from_str::<MirrorState>(none).is_err(), "{none}");
         }
     }

@@ -38,6 +38,10 @@ async fn both_spellings_names_numbers_and_texts_are_taken() {
             "d",
             json!({"type": 3.0, "postgresConfig": {"host": "h", "port": "5433", "user": "u", "database": "d"}}),
         ),
+        (
+            "e",
+            json!({"type": "3", "postgresConfig": {"host": "h", "port": "5433", "user": "u", "database": "d"}}),
+        ),
     ] {
         let mut peer = body;
         peer["name"] = name.into();
@@ -310,6 +314,8 @@ async fn a_peer_is_dropped_only_when_no_mirror_uses_it() {
     fixture.observe("m", tarn_model::MirrorState::Terminated).await;
     assert_eq!(fixture.post("peers/drop", json!({"peer_name": "pg"})).await.ok(), json!({}));
     assert_eq!(fixture.post("peers/drop", json!({"peer_name": "pg"})).await.refusal().0, 404);
+    let nameless = fixture.post("peers/drop", json!({})).await.refusal();
+    assert_eq!(nameless, (400, 3, vec!["peer_name".into()]));
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for KindName {
 
             fn visit_str<E: Error>(self, name: &str) -> Result<KindName, E> {
                 let unknown = || KindName::Unknown(name.chars().take(64).collect());
-                Ok(PeerKind::from_name(name).map_or_else(unknown, KindName::Known))
+                Ok(PeerKind::from_text(name).map_or_else(unknown, KindName::Known))
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<KindName, E> {
