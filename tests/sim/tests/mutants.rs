@@ -34,6 +34,7 @@ fn a_position_ahead_of_its_rows_is_caught() {
     assert_caught(Mutant::PositionAhead, Scenario::Stream);
 }
 
+// B143
 #[test]
 fn a_position_of_rows_instead_of_commits_is_caught() {
     assert_caught(Mutant::PositionByRow, Scenario::Stream);
@@ -54,6 +55,7 @@ fn rows_before_their_columns_are_caught() {
     assert_caught(Mutant::SchemaLost, Scenario::Stream);
 }
 
+// B221
 #[test]
 fn finished_partitions_left_at_an_older_point_are_caught() {
     assert_caught(Mutant::NoCatchUp, Scenario::LoadThenStream);
@@ -79,6 +81,7 @@ fn values_left_out_and_not_fetched_after_a_later_load_are_caught() {
     assert_caught(Mutant::NoFetchAfterLoad, Scenario::LoadThenStream);
 }
 
+// B115
 #[test]
 fn a_table_emptied_while_it_loads_is_caught() {
     assert_caught(Mutant::TruncateWhileLoading, Scenario::LoadWhileStreaming);
@@ -89,6 +92,7 @@ fn a_destination_that_forgets_when_a_table_was_emptied_is_caught() {
     assert_caught(Mutant::EmptiedForgotten, Scenario::Stream);
 }
 
+// B193
 #[test]
 fn a_row_left_under_its_old_key_is_caught() {
     assert_caught(Mutant::OldKeyStays, Scenario::Stream);

@@ -73,7 +73,7 @@ async fn mappings_beside_the_configuration_are_taken() {
 
 #[tokio::test]
 async fn a_duplicate_name_is_409() {
-    // Posting twice is a conflict.
+    // B238: posting twice is a conflict.
     let fixture = Fixture::new().await.with_peers().await;
     fixture.mirror("m").await;
     for route in ["flows/cdc/create", "mirrors/cdc/validate"] {

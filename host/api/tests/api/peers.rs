@@ -329,7 +329,7 @@ async fn a_kind_does_not_change_under_a_mirror() {
 
 #[tokio::test]
 async fn a_query_timeout_is_read_in_its_unit_and_passwords_byte_for_byte() {
-    // Nothing is encoded or decoded on the way.
+    // B236: nothing is encoded or decoded on the way.
     let fixture = Fixture::new().await;
     let mut peer = postgres_peer("p");
     let odd = "pass word+%20p@ss:w/?ord#\u{e9}";

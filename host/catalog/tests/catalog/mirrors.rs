@@ -172,7 +172,7 @@ on_both! {
     }
 }
 
-/// A mirror that a later version wrote, or a disk damaged, is no trouble of the others.
+/// A mirror that a later version wrote, or a disk damaged, is no trouble of the others (B241).
 #[tokio::test]
 async fn a_mirror_that_cannot_be_read_leaves_the_others_readable() {
     let fixture = Fixture::sqlite().await;

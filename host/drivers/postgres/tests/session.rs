@@ -52,7 +52,7 @@ async fn text_forms_do_not_depend_on_settings_of_role_or_server() {
     for replication in [false, true] {
         let opened = if replication { client.open_replication().await } else { client.open().await };
         let mut session = opened.expect("a session");
-        // No time-out of the server ends a session that waits for us.
+        // B155: no time-out of the server ends a session that waits for us.
         let rows = session
             .query(
                 "SELECT pg_sleep(0.4), '2026-03-04 05:06:07+00'::timestamptz, '1 mon -2 days 00:00:00.5'::interval,

@@ -144,6 +144,7 @@ mod tests {
 
     #[test]
     fn a_table_has_one_name_with_quotes_or_without() {
+        // B187.
         for (text, name) in [
             ("public.users", "public.users"),
             (r#""public"."users""#, "public.users"),

@@ -250,6 +250,7 @@ fn an_idle_stream_does_not_save_every_position() {
     assert_eq!(bench.apply(Event::Woke), ["save 130 []"]);
 }
 
+// B164
 #[test]
 fn a_stop_writes_saves_and_confirms_what_was_read() {
     let mut bench = Bench::started(Script::Absent);
