@@ -36,3 +36,11 @@ pub(crate) const BATCH_TRIM_EVERY: u64 = 1_000;
 /// Attempts of a compare-and-set that others keep winning before it is an error: fifty contradicting
 /// requests at once must all get their answer.
 pub(crate) const COMPARE_AND_SET_ATTEMPTS_MAX: u32 = 200;
+
+/// How often the lock of a data directory is tried before it counts as in use. With the pause below two seconds
+/// in all: a killed process is still being taken apart when its successor starts, and a child that another
+/// thread of the holder has just forked keeps the file open until it executes.
+pub(crate) const LOCK_TRIES_MAX: u32 = 40;
+
+/// See [`LOCK_TRIES_MAX`].
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);

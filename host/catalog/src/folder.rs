@@ -4,16 +4,10 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::CatalogError;
+use crate::config::{LOCK_PAUSE, LOCK_TRIES_MAX};
 use crate::sealing::{Sealer, new_key};
-
-/// How often the lock is tried before the directory counts as in use, and the pause between. Two seconds
-/// in all: a killed process is still being taken apart when its successor starts, and a child that another
-/// thread of the holder has just forked keeps the file open until it executes.
-const LOCK_TRIES: u32 = 40;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A data directory that this process holds. The lock is the operating system's: it ends with the
 /// process, also by `kill -9`.
@@ -29,7 +23,7 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed(path))?;
         let lock_path = path.join("tarn.lock");
         let lock = private().truncate(false).open(&lock_path).map_err(failed(&lock_path))?;
-        for _ in 0..LOCK_TRIES {
+        for _ in 0..LOCK_TRIES_MAX {
             match lock.try_lock() {
                 Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,

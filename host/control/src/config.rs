@@ -72,9 +72,6 @@ pub(crate) const PEER_ATTEMPTS_MAX: u32 = 3;
 /// How often an edit is checked again because the mirror changed while it was checked.
 pub(crate) const EDIT_ATTEMPTS_MAX: u32 = 5;
 
-/// Longest name of a publication, in bytes: PostgreSQL cuts what is longer.
-pub(crate) const IDENTIFIER_BYTES_MAX: usize = 63;
-
 /// Most batches in a status, newest first: a console polls it. The batches' own route has all.
 pub(crate) const STATUS_BATCHES_MAX: u32 = 1_000;
 

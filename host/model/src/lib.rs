@@ -32,7 +32,7 @@ pub use mirror::{
     ColumnMapping, DropOptions, GraphBar, GraphMode, GraphSpan, Mirror, MirrorEdit, MirrorSpec, MirrorTag,
     PendingEdit, RowCounts, TableEngine, TableLoad, TableMapping, TypeSystem, workflow_id,
 };
-pub use name::{mirror_name_problem, peer_name_problem, slot_name_problem};
+pub use name::{mirror_name_problem, peer_name_problem, publication_name_problem, slot_name_problem};
 pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};
 pub use position::Position;
 pub use request::{StateRequest, Verdict, decide, refusal};

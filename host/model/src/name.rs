@@ -34,10 +34,17 @@ pub fn mirror_name_problem(name: &str) -> Option<String> {
     (!good).then(|| "must be a lower-case letter or `_`, then lower-case letters, digits or `_`".into())
 }
 
+/// What is wrong with a publication's name, if anything: PostgreSQL cuts what is longer.
+pub fn publication_name_problem(name: &str) -> Option<String> {
+    let length = name.len();
+    (length > IDENTIFIER_LENGTH_MAX)
+        .then(|| format!("has {length} bytes; at most {IDENTIFIER_LENGTH_MAX} are allowed"))
+}
+
 /// What is wrong with a replication slot's name, if anything.
 pub fn slot_name_problem(name: &str) -> Option<String> {
-    if name.len() > IDENTIFIER_LENGTH_MAX {
-        return Some(format!("has {} bytes; at most {IDENTIFIER_LENGTH_MAX} are allowed", name.len()));
+    if let Some(problem) = publication_name_problem(name) {
+        return Some(problem);
     }
     let good = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     (!good).then(|| "may hold lower-case letters, digits and `_` only".into())

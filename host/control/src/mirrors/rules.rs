@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use tarn_model::{ColumnMapping, MirrorSpec, Problem, TableMapping, mirror_name_problem, slot_name_problem};
-
-use crate::config::{
-    IDENTIFIER_BYTES_MAX, IDLE_TIMEOUT_SECONDS_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
+use tarn_model::{
+    ColumnMapping, MirrorSpec, Problem, TableMapping, mirror_name_problem, publication_name_problem,
+    slot_name_problem,
 };
+
+use crate::config::{IDLE_TIMEOUT_SECONDS_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX};
 
 /// Problems of a new mirror.
 pub(super) fn of_spec(spec: &MirrorSpec) -> Vec<Problem> {
@@ -33,9 +34,8 @@ fn names_at_the_stores(spec: &MirrorSpec, problems: &mut Vec<Problem>) {
     if let Some(problem) = slot_name_problem(&spec.replication_slot_name) {
         problems.push(Problem::new("replication_slot_name", problem, "rename it, or leave it out"));
     }
-    if spec.publication_name.len() > IDENTIFIER_BYTES_MAX {
-        let message = format!("has more than {IDENTIFIER_BYTES_MAX} bytes");
-        problems.push(Problem::new("publication_name", message, "rename it, or leave it out"));
+    if let Some(problem) = publication_name_problem(&spec.publication_name) {
+        problems.push(Problem::new("publication_name", problem, "rename it, or leave it out"));
     }
     let (soft_delete, synced_at) = (&spec.soft_delete_col_name, &spec.synced_at_col_name);
     if !soft_delete.is_empty() && soft_delete == synced_at {

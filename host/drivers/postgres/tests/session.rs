@@ -154,7 +154,8 @@ async fn every_password_method_works_and_a_wrong_password_is_told_without_it() {
 async fn refuse_with_what_was_told(listener: TcpListener) {
     let (mut socket, _) = listener.accept().await.expect("a connection");
     let mut message = vec![0; 1024];
-    socket.read(&mut message).await.expect("a greeting");
+    let greeted = socket.read(&mut message).await.expect("a greeting");
+    assert!(message[..greeted].ends_with(b"\0\0"), "it came whole");
     socket.write_all(b"R\0\0\0\x08\0\0\0\x03").await.expect("somebody reads");
     let length = socket.read(&mut message).await.expect("a password");
     let told = String::from_utf8_lossy(&message[5..length - 1]).into_owned();

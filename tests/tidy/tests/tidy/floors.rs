@@ -1,7 +1,9 @@
 //! A crate imports lower floors only (ARCHITECTURE.md has the drawing).
 
+use std::collections::BTreeMap;
+
 use cargo_metadata::{Dependency, DependencyKind, Package};
-use tarn_tidy::metadata;
+use tarn_tidy::{metadata, root};
 
 use crate::assert_none;
 
@@ -114,6 +116,37 @@ fn every_crate_has_its_floor_and_imports_lower_ones_only() {
         }
     }
     assert_none("a crate imports lower floors only", &broken);
+}
+
+/// The floors of the host's folders as the drawing has them: rows of a floor and one or more folders.
+fn drawn() -> BTreeMap<String, u8> {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the drawing is there");
+    let mut drawn = BTreeMap::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let mut cells = row.split(" | ");
+        let (Some(Ok(floor)), Some(folders)) = (cells.next().map(str::parse), cells.next()) else { continue };
+        let folders = folders.split(", ").map(|folder| folder.trim_matches('`').to_owned());
+        drawn.extend(folders.filter(|folder| folder.starts_with("host/")).map(|folder| (folder, floor)));
+    }
+    drawn
+}
+
+#[test]
+fn the_drawing_has_every_crate_of_the_host_on_its_floor() {
+    let metadata = metadata();
+    let built: BTreeMap<String, u8> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter_map(|package| match place(&package.name) {
+            Some(Host(floor)) => {
+                let folder = package.manifest_path.parent().expect("a manifest is in a folder");
+                let folder = folder.as_std_path().strip_prefix(root()).expect("a crate is in the repository");
+                Some((folder.display().to_string(), floor))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(drawn(), built, "ARCHITECTURE.md and this test have the same floors");
 }
 
 #[test]
