@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use tarn_model::{ColumnMapping, MirrorSpec, Problem, TableMapping, mirror_name_problem, slot_name_problem};
 
 use crate::config::{
-    IDENTIFIER_BYTES_MAX, IDLE_TIMEOUT_SECONDS_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
+    IDENTIFIER_BYTES_MAX, IDLE_TIMEOUT_SECONDS_MAX, RECORD_ERROR_LIMIT_MAX, SNAPSHOT_PARTITIONS_MAX,
+    SNAPSHOT_WORKERS_MAX,
 };
 
 /// Problems of a new mirror.
@@ -71,6 +72,7 @@ fn of_numbers(spec: &MirrorSpec, prefix: &str, problems: &mut Vec<Problem>) {
             SNAPSHOT_PARTITIONS_MAX.into(),
         ),
         ("idle_timeout_seconds", spec.idle_timeout_seconds, IDLE_TIMEOUT_SECONDS_MAX),
+        ("record_error_limit", u64::from(spec.record_error_limit), RECORD_ERROR_LIMIT_MAX),
     ];
     for (field, value, most) in bounded {
         if value > most {
@@ -230,6 +232,7 @@ mod tests {
             (|s| s.snapshot_max_parallel_workers = 129, "snapshot_max_parallel_workers"),
             (|s| s.snapshot_num_tables_in_parallel = 129, "snapshot_num_tables_in_parallel"),
             (|s| s.idle_timeout_seconds = 86_401, "idle_timeout_seconds"),
+            (|s| s.record_error_limit = 100_001, "record_error_limit"),
         ];
         for (change, path) in cases {
             let mut spec = good();
