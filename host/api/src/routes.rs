@@ -3,6 +3,7 @@
 
 mod batches;
 mod counts;
+mod dead_letters;
 mod flows;
 mod graph;
 mod instance;
@@ -55,6 +56,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         batches::operations(),
         graph::operations(),
         counts::operations(),
+        dead_letters::operations(),
         tags::operations(),
         logs::operations(),
         scripts::operations(),

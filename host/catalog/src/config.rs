@@ -24,6 +24,10 @@ pub(crate) const LOG_TRIM_EVERY: i64 = 100;
 /// Longest log message, in bytes: a person reads it; a component may not fill the disk.
 pub(crate) const LOG_MESSAGE_BYTES_MAX: usize = 8 * 1024;
 
+/// Dead letters of one mirror that are kept after they were settled, without their records: for people who look
+/// back.
+pub(crate) const DEAD_LETTERS_SETTLED_MAX: i64 = 10_000;
+
 /// Batches kept of one mirror: eleven days at one batch every ten seconds. Totals outlive them.
 pub(crate) const BATCHES_PER_MIRROR_MAX: u64 = 100_000;
 

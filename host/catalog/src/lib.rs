@@ -2,7 +2,7 @@
 //! the database.
 //!
 //! One set of statements and one list of migrations serve SQLite in the data directory and PostgreSQL by
-//! URL. Invariants: a commit that returned survives `kill -9` and a power cut; secrets rest sealed; a
+//! URL. Invariants: a commit that returned survives `kill -9` and a power cut; secrets and records rest sealed; a
 //! checkpoint never goes back; a state moves only by compare-and-set.
 
 mod batches;
@@ -10,6 +10,7 @@ mod catalog;
 mod checkpoints;
 mod config;
 mod database;
+mod dead_letters;
 mod digest;
 mod error;
 mod folder;
@@ -28,6 +29,9 @@ mod tags;
 pub use batches::{BatchPage, BatchQuery};
 pub use catalog::{Catalog, CatalogOptions};
 pub use checkpoints::MirrorCheckpoints;
+pub use dead_letters::{
+    LetterMark, LetterQuery, LetterTrouble, LettersKept, NewLetter, WaitingLetter, letter_digest,
+};
 pub use error::CatalogError;
 pub use history::TimeUnit;
 pub use ledger::MirrorLedger;

@@ -4,8 +4,11 @@ use crate::CatalogError;
 use crate::database::{Database, integer, now};
 
 /// The steps, oldest first. A released step is never changed.
-const STEPS: &[&str] =
-    &[include_str!("../migrations/0001_initial.sql"), include_str!("../migrations/0002_hours_and_tags.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_initial.sql"),
+    include_str!("../migrations/0002_hours_and_tags.sql"),
+    include_str!("../migrations/0003_dead_letters.sql"),
+];
 
 /// Applies the steps that a catalog lacks.
 pub(crate) async fn apply(database: &Database) -> Result<(), CatalogError> {

@@ -5,7 +5,7 @@ use sqlx::any::AnyRow;
 use sqlx::{Any, Transaction};
 use tarn_model::{
     DesiredState, DropOptions, Enumerated as _, Failure, Mirror, MirrorSpec, MirrorState, PendingEdit,
-    ScriptReference, Timestamp,
+    ScriptChain, Timestamp,
 };
 
 use crate::config::COMPARE_AND_SET_ATTEMPTS_MAX;
@@ -100,7 +100,7 @@ impl Catalog {
         .bind(&spec.name)
         .bind(&spec.source_peer)
         .bind(&spec.destination_peer)
-        .bind(script_name(spec))
+        .bind(script_names(spec))
         .bind(json(spec)?)
         .bind(desired_name(DesiredState::Running))
         .bind(MirrorState::Setup.name())
@@ -297,15 +297,13 @@ async fn hold_what_it_uses(
 ) -> Result<Option<&'static str>, CatalogError> {
     let peer = "UPDATE peers SET updated_us = updated_us WHERE name = $1";
     let script = "UPDATE scripts SET version = version WHERE name = $1";
-    let uses = [
+    let mut uses = vec![
         ("source_name", peer, spec.source_peer.clone()),
         ("destination_name", peer, spec.destination_peer.clone()),
-        ("script", script, script_name(spec)),
     ];
+    let scripts = script_names(spec);
+    uses.extend(names_of(&scripts).map(|name| ("script", script, name.to_owned())));
     for (field, statement, name) in uses {
-        if field == "script" && name.is_empty() {
-            continue;
-        }
         let held = sqlx::query(statement)
             .bind(name)
             .execute(&mut **transaction)
@@ -353,6 +351,8 @@ async fn remove_remains(
         "DELETE FROM cdc_batches WHERE mirror_id = $1",
         "DELETE FROM table_counts WHERE mirror_id = $1",
         "DELETE FROM written_hours WHERE mirror_id = $1",
+        "DELETE FROM dead_letters WHERE mirror_id = $1",
+        "DELETE FROM skipped_records WHERE mirror_id = $1",
         "UPDATE mirrors SET rows_synced = 0 WHERE id = $1",
     ];
     let statistics = if options.drop_mirror_stats { statistics } else { &[] };
@@ -400,8 +400,20 @@ fn desired(name: &str) -> Result<DesiredState, CatalogError> {
     found.ok_or(name.to_owned()).map_err(CatalogError::content("mirrors.desired"))
 }
 
-fn script_name(spec: &MirrorSpec) -> String {
-    ScriptReference::parse(&spec.script).map_or_else(|| spec.script.clone(), |script| script.name)
+/// The names of a mirror's scripts with commas between them, as the column `script` holds them.
+fn script_names(spec: &MirrorSpec) -> String {
+    match ScriptChain::parse(&spec.script) {
+        Ok(chain) => {
+            let names: Vec<_> = chain.references().iter().map(|script| script.name.as_str()).collect();
+            names.join(",")
+        }
+        Err(_) => spec.script.clone(),
+    }
+}
+
+/// The names in a column `script`.
+pub(crate) fn names_of(scripts: &str) -> impl Iterator<Item = &str> {
+    scripts.split(',').filter(|name| !name.is_empty())
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Result<String, CatalogError> {

@@ -11,17 +11,27 @@ use sqlx::{Any, Transaction};
 use crate::catalog::{CatalogOptions, KEY_ID};
 use crate::database::text;
 use crate::sealing::Sealer;
-use crate::{Catalog, CatalogError};
+use crate::{Catalog, CatalogError, dead_letters};
 
 /// Every table with its sealed column and the column that names its rows.
-const SEALED: [SealedColumn; 1] = [SealedColumn {
-    table: "peers",
-    select: "SELECT name, sealed FROM peers ORDER BY name",
-    update: "UPDATE peers SET sealed = $1 WHERE name = $2",
-}];
+const SEALED: [SealedColumn; 2] = [
+    SealedColumn {
+        table: "peers",
+        select: "SELECT name, sealed, name FROM peers ORDER BY name",
+        update: "UPDATE peers SET sealed = $1 WHERE name = $2",
+    },
+    SealedColumn {
+        table: dead_letters::TABLE,
+        select:
+            "SELECT CAST(mirror_id AS TEXT) || '/' || identity, record, CAST(id AS TEXT) FROM dead_letters
+                 WHERE record <> '' ORDER BY id",
+        update: "UPDATE dead_letters SET record = $1 WHERE id = CAST($2 AS BIGINT)",
+    },
+];
 
 struct SealedColumn {
     table: &'static str,
+    /// The name that a value is sealed for, the value, and what finds its row.
     select: &'static str,
     update: &'static str,
 }
@@ -92,11 +102,11 @@ impl Catalog {
         let failed = || CatalogError::query("rotation");
         let rows = sqlx::query(column.select).fetch_all(&mut **transaction).await.map_err(failed())?;
         for row in &rows {
-            let (name, sealed) = (text(row, 0)?, text(row, 1)?);
+            let (name, sealed, place) = (text(row, 0)?, text(row, 1)?, text(row, 2)?);
             let opened = self.keyring().open(column.table, &name, &sealed)?;
             sqlx::query(column.update)
                 .bind(target.seal(column.table, &name, &opened))
-                .bind(&name)
+                .bind(&place)
                 .execute(&mut **transaction)
                 .await
                 .map_err(failed())?;

@@ -8,6 +8,7 @@ use tarn_model::{Enumerated as _, Script, ScriptLanguage, ScriptReference, Times
 
 use crate::database::{integer, next, now, small, text};
 use crate::digest::sha256;
+use crate::mirrors::names_of;
 use crate::{Catalog, CatalogError};
 
 /// A script to store, compiled.
@@ -263,13 +264,18 @@ async fn insert_version(
 /// Mirrors that use the script of that name.
 async fn users(transaction: &mut Transaction<'static, Any>, name: &str) -> Result<Vec<String>, CatalogError> {
     let rows = sqlx::query(
-        "SELECT name FROM mirrors WHERE script = $1 AND state <> 'STATUS_TERMINATED' ORDER BY name",
+        "SELECT name, script FROM mirrors WHERE script <> '' AND state <> 'STATUS_TERMINATED' ORDER BY name",
     )
-    .bind(name)
     .fetch_all(&mut **transaction)
     .await
     .map_err(CatalogError::query("users of a script"))?;
-    rows.iter().map(|row| text(row, 0)).collect()
+    let mut users = Vec::new();
+    for row in &rows {
+        if names_of(&text(row, 1)?).any(|used| used == name) {
+            users.push(text(row, 0)?);
+        }
+    }
+    Ok(users)
 }
 
 fn script(row: &AnyRow) -> Result<Script, CatalogError> {

@@ -2,8 +2,8 @@
 //!
 //! A sealed value is `1.<key id>.<base64 of nonce, ciphertext and tag>` by ChaCha20-Poly1305. The
 //! associated data is the table and the row's name, so that a sealed value moved to another row does not
-//! open. Nonces are random: a catalog seals thousands of values in its life, far from the 2^32 at which
-//! a repeat would have to be feared.
+//! open. Nonces are random: a catalog seals millions of values in its life at most, dead letters included, far from
+//! the 2^32 at which a repeat would have to be feared.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,10 @@
 //! The answers of the API, as far as the command line reads them.
 
 use serde::Deserialize;
-use tarn_model::{ClickHouseConfig, MirrorSpec, MirrorState, PostgresConfig, ScriptLanguage};
+use tarn_model::{
+    ClickHouseConfig, DeadLetterState, MirrorSpec, MirrorState, PostgresConfig, RecordErrors, RecordStage,
+    ScriptLanguage,
+};
 
 /// `GET peers/list`.
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +103,73 @@ pub(crate) struct CdcStatus {
     pub(crate) snapshot_status: SnapshotStatus,
     pub(crate) cdc_batches: Vec<Batch>,
     pub(crate) rows_synced: u64,
+    pub(crate) record_errors: RecordErrors,
+    pub(crate) failure: String,
+}
+
+/// `POST mirrors/dead_letters`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeadLetterList {
+    pub(crate) dead_letters: Vec<DeadLetter>,
+    pub(crate) record_errors: RecordErrors,
+    pub(crate) has_more: bool,
+}
+
+/// A record that was kept aside.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeadLetter {
+    pub(crate) id: i64,
+    pub(crate) state: DeadLetterState,
+    pub(crate) table: String,
+    pub(crate) key: String,
+    pub(crate) kind: String,
+    pub(crate) stage: RecordStage,
+    pub(crate) position: u64,
+    pub(crate) ordinal: u64,
+    pub(crate) commit_time: Option<String>,
+    pub(crate) script: String,
+    pub(crate) script_version: u32,
+    pub(crate) line: u32,
+    pub(crate) function: String,
+    pub(crate) message: String,
+    pub(crate) log_lines: Vec<String>,
+    pub(crate) created_at: String,
+    pub(crate) settled_at: Option<String>,
+    pub(crate) record: Option<Record>,
+}
+
+/// A dead letter's record.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Record {
+    pub(crate) before: Vec<RecordValue>,
+    pub(crate) after: Vec<RecordValue>,
+}
+
+/// A value of it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RecordValue {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) type_name: String,
+    pub(crate) value: Option<String>,
+    pub(crate) is_unchanged: bool,
+}
+
+/// `POST mirrors/dead_letters/replay`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeadLettersReplayed {
+    pub(crate) outcomes: Vec<DeadLetterOutcome>,
+}
+
+/// What became of a dead letter.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeadLetterOutcome {
+    pub(crate) id: i64,
+    pub(crate) state: DeadLetterState,
+    pub(crate) message: String,
 }
 
 /// The snapshot, table by table.

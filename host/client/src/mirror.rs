@@ -1,6 +1,7 @@
 //! `tarn mirror …`
 
 mod change;
+mod dead_letters;
 mod flags;
 mod view;
 pub(crate) mod watch;
@@ -12,6 +13,7 @@ use serde_json::json;
 use tarn_model::{Enumerated as _, MirrorSpec, MirrorState};
 
 pub(crate) use self::change::{Edited, edit};
+use self::dead_letters::DeadLettersCommand;
 use self::flags::{EditFlags, SpecFlags};
 use self::watch::WatchArgs;
 use crate::calls::{Within, mirror_body, state_name};
@@ -47,6 +49,12 @@ pub enum MirrorCommand {
     Resync(Change),
     /// Drops a mirror with what it made at the source; the destination keeps its tables.
     Drop(DropArgs),
+    /// Records that the mirror kept aside: list, show, export, replay, discard.
+    DeadLetters {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: DeadLettersCommand,
+    },
 }
 
 /// A mirror from flags, or from a file.
@@ -124,6 +132,7 @@ impl MirrorCommand {
             Self::Pause(change) => change.run(client, Paused, "pause", Within::Deadline).await,
             Self::Resume(change) => change.run(client, Running, "resume", Within::AnyTime).await,
             Self::Edit(args) => args.run(client).await,
+            Self::DeadLetters { command } => command.run(client).await,
             Self::Resync(change) => change.run(client, Resync, "resync", Within::AnyTime).await,
             Self::Drop(DropArgs { change, drop_stats, skip_destination }) => {
                 let further =

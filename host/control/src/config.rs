@@ -50,6 +50,29 @@ pub(crate) const ROW_COUNT_DEADLINE: Duration = Duration::from_secs(45);
 /// say itself what took too long.
 pub(crate) const INSPECTION_MARGIN: Duration = Duration::from_secs(3);
 
+/// Records that a mirror goes on without and tells of in its log, in each interval: enough to see what is wrong. Others
+/// are counted with the next one told of, and the status counts all of them.
+pub(crate) const LEFT_OUT_LOG_LINES: u32 = 10;
+
+/// See [`LEFT_OUT_LOG_LINES`].
+pub(crate) const LEFT_OUT_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Records of one batch that may stop their script, where it is looked for them: each costs the time of a record
+/// and some instances. A script that more of them stop is wrong as a whole.
+pub(crate) const STOPPED_RECORDS_MAX: u32 = 10;
+
+/// Dead letters replayed by one request: the stream waits for them, and so does a client.
+pub(crate) const REPLAY_LETTERS_MAX: u32 = 500;
+
+/// Most dead letters of one page, and most bytes of records in it.
+pub(crate) const LETTER_PAGE_MAX: u32 = 1_000;
+
+/// See [`LETTER_PAGE_MAX`].
+pub(crate) const LETTER_PAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Highest limit of records that a mirror may leave out: their places are kept in memory, eight bytes each.
+pub(crate) const RECORD_ERROR_LIMIT_MAX: u64 = 100_000;
+
 /// Most workers of a load, and most tables at a time: each is a connection to the source.
 pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
 

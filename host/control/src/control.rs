@@ -6,9 +6,10 @@ use tarn_catalog::Catalog;
 use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
-use crate::hooks::{Inspector, PeerProbe, ScriptCompiler, Validator};
+use crate::hooks::{Inspector, PeerProbe, Replayer, ScriptCompiler, Validator};
 use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
+use crate::records::book::Books;
 
 /// What an operator decided.
 #[derive(Clone, Debug)]
@@ -33,8 +34,12 @@ pub struct ControlParts {
     pub compiler: Arc<dyn ScriptCompiler>,
     /// The installed connectors.
     pub connectors: Vec<ConnectorSummary>,
+    /// Runs dead letters through their mirrors again.
+    pub replayer: Arc<dyn Replayer>,
     /// Rows of partitions under way.
     pub progress: Progress,
+    /// What is remembered of dead letters.
+    pub books: Books,
 }
 
 /// Peers, mirrors, scripts, batches and logs, with their rules. Clones share it.

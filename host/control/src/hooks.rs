@@ -3,7 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use tarn_model::{Answer, Failure, MirrorSpec, Peer, Problem, Question, ScriptLanguage};
+use tarn_model::{
+    Answer, DeadLetterState, Failure, Mirror, MirrorSpec, Peer, Problem, Question, ScriptLanguage,
+};
 
 /// A future behind a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -48,6 +50,29 @@ pub trait Inspector: Send + Sync + 'static {
     /// The answer of the peer's store, in the question's kind. It changes nothing there, and ends by
     /// itself within a minute.
     fn ask<'a>(&'a self, peer: &'a Peer, question: &'a Question) -> Pending<'a, Result<Answer, Failure>>;
+}
+
+/// What became of a dead letter that was replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayOutcome {
+    /// The letter.
+    pub id: i64,
+    /// REPLAYED, or WAITING where it still cannot be taken.
+    pub state: DeadLetterState,
+    /// Why it waits, or what the scripts made of it.
+    pub message: String,
+}
+
+/// Runs dead letters through their mirrors again.
+pub trait Replayer: Send + Sync + 'static {
+    /// Replays these letters of a mirror, or the oldest that wait, at most so many. One that cannot be taken waits
+    /// on.
+    fn replay<'a>(
+        &'a self,
+        mirror: &'a Mirror,
+        ids: &'a [i64],
+        limit: u32,
+    ) -> Pending<'a, Result<Vec<ReplayOutcome>, Failure>>;
 }
 
 /// A script to compile.

@@ -3,51 +3,78 @@
 use std::sync::Arc;
 
 use tarn_catalog::Catalog;
-use tarn_model::{Failure, MirrorSpec, Peer, ScriptReference};
+use tarn_model::{Failure, MirrorSpec, Peer, ScriptChain};
 use tarn_replication::Instances;
 use tarn_wasm::{DestinationInstance, LogSink, ScriptInstance, SourceInstance};
 
 use crate::guest_settings;
 use crate::plugins::{LoadedScript, Plugins};
+use crate::records::Desk;
+use crate::records::chain::Chain;
+use crate::records::link::{Again, Link};
+use crate::records::sieve::{Sieve, SieveParts};
 use crate::watch::Watch;
 
-/// Makes configured instances of a mirror's source, script and destination.
+/// Makes configured instances of a mirror's source, scripts and destination.
 pub(crate) struct MirrorInstances {
     plugins: Plugins,
     spec: MirrorSpec,
     source_peer: Peer,
-    destination_peer: Peer,
-    script: Option<LoadedScript>,
+    store: Store,
+    scripts: Vec<LoadedScript>,
     watch: Arc<Watch>,
+    sieve: SieveParts,
+}
+
+/// Where a mirror's destination is.
+#[derive(Clone)]
+pub(crate) struct Store {
+    plugins: Plugins,
+    spec: MirrorSpec,
+    peer: Peer,
+}
+
+impl Store {
+    /// Looks up the mirror's destination.
+    pub(crate) async fn new(
+        catalog: &Catalog,
+        plugins: &Plugins,
+        spec: &MirrorSpec,
+    ) -> Result<Self, Failure> {
+        let peer = peer(catalog, &spec.destination_peer).await?;
+        Ok(Self { plugins: plugins.clone(), spec: spec.clone(), peer })
+    }
+
+    /// A configured destination.
+    pub(crate) async fn open(&self, log: Arc<dyn LogSink>) -> Result<DestinationInstance, Failure> {
+        let settings = guest_settings::destination(&self.spec, &self.peer);
+        self.plugins.destination(&self.peer, &settings, log).await
+    }
 }
 
 impl MirrorInstances {
-    /// Looks up the mirror's peers and loads its script.
+    /// Looks up the mirror's peers and loads its scripts.
     pub(crate) async fn new(
         catalog: &Catalog,
         plugins: &Plugins,
         spec: &MirrorSpec,
         watch: &Arc<Watch>,
+        sieve: SieveParts,
     ) -> Result<Self, Failure> {
-        let script = match ScriptReference::parse(&spec.script) {
-            Some(reference) if !spec.script.is_empty() => {
-                Some(plugins.load_script(catalog, &reference).await?)
-            }
-            _ => None,
-        };
         Ok(Self {
             plugins: plugins.clone(),
             spec: spec.clone(),
             source_peer: peer(catalog, &spec.source_peer).await?,
-            destination_peer: peer(catalog, &spec.destination_peer).await?,
-            script,
+            store: Store::new(catalog, plugins, spec).await?,
+            scripts: load_scripts(catalog, plugins, spec).await?,
             watch: Arc::clone(watch),
+            sieve,
         })
     }
 
-    /// The script, if the mirror has one.
-    pub(crate) fn loaded_script(&self) -> Option<&LoadedScript> {
-        self.script.as_ref()
+    /// The mirror's scripts, in order.
+    pub(crate) fn loaded_scripts(&self) -> &[LoadedScript] {
+        &self.scripts
     }
 
     /// A source that knows of which tables the destination may lack rows.
@@ -61,6 +88,16 @@ impl MirrorInstances {
         guest_settings::source(&self.spec, &[])
     }
 
+    /// The destination itself, for what is not about rows.
+    pub(crate) async fn store(&self) -> Result<DestinationInstance, Failure> {
+        self.store.open(self.log()).await
+    }
+
+    /// What destinations are sieved with.
+    pub(crate) fn sieve(&self) -> SieveParts {
+        self.sieve.clone()
+    }
+
     fn log(&self) -> Arc<dyn LogSink> {
         Arc::clone(&self.watch) as Arc<dyn LogSink>
     }
@@ -68,23 +105,74 @@ impl MirrorInstances {
 
 impl Instances for MirrorInstances {
     type Source = SourceInstance;
-    type Transform = ScriptInstance;
-    type Destination = DestinationInstance;
+    type Transform = Chain<ScriptInstance>;
+    type Destination = Sieve<DestinationInstance>;
 
     async fn source(&self) -> Result<SourceInstance, Failure> {
         self.source_beside(&[]).await
     }
 
-    async fn transform(&self) -> Result<Option<ScriptInstance>, Failure> {
-        let Some(script) = &self.script else { return Ok(None) };
-        let settings = guest_settings::script(&self.spec);
-        self.plugins.script(script, &settings, self.log()).await.map(Some)
+    async fn transform(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
+        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log()).await
     }
 
-    async fn destination(&self) -> Result<DestinationInstance, Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.destination_peer);
-        self.plugins.destination(&self.destination_peer, &settings, self.log()).await
+    async fn destination(&self) -> Result<Sieve<DestinationInstance>, Failure> {
+        Ok(Sieve::new(self.store().await?, self.sieve()))
     }
+}
+
+/// Loads the scripts that a mirror names, in order.
+pub(crate) async fn load_scripts(
+    catalog: &Catalog,
+    plugins: &Plugins,
+    spec: &MirrorSpec,
+) -> Result<Vec<LoadedScript>, Failure> {
+    let chain = ScriptChain::parse(&spec.script).map_err(|_| {
+        Failure::permanent("script_unreadable", format!("{} names no scripts", spec.script))
+            .with_hint("drop the mirror and create it with scripts like mask,route@2")
+    })?;
+    let mut scripts = Vec::new();
+    for reference in chain.references() {
+        scripts.push(plugins.load_script(catalog, reference).await?);
+    }
+    Ok(scripts)
+}
+
+/// Opened instances of scripts; `None` of none.
+pub(crate) async fn chain(
+    plugins: &Plugins,
+    scripts: &[LoadedScript],
+    spec: &MirrorSpec,
+    desk: &Desk,
+    log: Arc<dyn LogSink>,
+) -> Result<Option<Chain<ScriptInstance>>, Failure> {
+    let settings: Arc<str> = guest_settings::script(spec).into();
+    let mut links = Vec::new();
+    for script in scripts {
+        links.push(Link {
+            script: plugins.script(script, &settings, Arc::clone(&log)).await?,
+            name: script.name.clone(),
+            version: script.version,
+            again: desk.goes_on().then(|| again(plugins, script, &settings, &log)),
+        });
+    }
+    Ok((!links.is_empty()).then(|| Chain::new(links, desk.keeper().cloned())))
+}
+
+/// Makes further instances of a script.
+fn again(
+    plugins: &Plugins,
+    script: &LoadedScript,
+    settings: &Arc<str>,
+    log: &Arc<dyn LogSink>,
+) -> Again<ScriptInstance> {
+    let (plugins, script) = (plugins.clone(), script.clone());
+    let (settings, log) = (Arc::clone(settings), Arc::clone(log));
+    Arc::new(move |span| {
+        let (plugins, script) = (plugins.clone(), script.clone());
+        let (settings, log) = (Arc::clone(&settings), Arc::clone(&log));
+        Box::pin(async move { plugins.script_for(&script, &settings, log, span).await })
+    })
 }
 
 async fn peer(catalog: &Catalog, name: &str) -> Result<Peer, Failure> {

@@ -4,6 +4,7 @@
 mod config;
 mod control;
 mod counting;
+mod dead_letters;
 mod error;
 mod guest_settings;
 mod hooks;
@@ -17,6 +18,7 @@ mod peers;
 mod plugins;
 mod probe;
 mod progress;
+mod records;
 mod roles;
 mod run;
 mod script_compilation;
@@ -27,9 +29,11 @@ mod validation;
 mod watch;
 
 pub use control::{Control, ControlParts, ControlSettings};
+pub use dead_letters::{LetterList, LetterRequest, ShownLetter};
 pub use error::ControlError;
 pub use hooks::{
-    CompileError, Inspector, PeerProbe, Pending, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+    CompileError, Inspector, PeerProbe, Pending, Purpose, ReplayOutcome, Replayer, ScriptCompiler,
+    ScriptSource, Validation, Validator,
 };
 pub use inspection::ConnectorInspector;
 pub use instance_info::InstanceInfo;
@@ -43,6 +47,8 @@ pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutc
 pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
 pub use probe::DriverProbe;
 pub use progress::Progress;
+pub use records::book::Books;
+pub use records::replay::LetterReplayer;
 pub use roles::{is_destination, is_source, unserved_kind};
 pub use script_compilation::ComponentCompiler;
 pub use scripts::ScriptUpload;

@@ -1,14 +1,19 @@
 //! The connectors this process has, and instances of them bound to peers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tarn_catalog::Catalog;
-use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptReference};
+use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptLimits, ScriptReference};
 use tarn_wasm::{
     Capabilities, Component, DestinationInstance, InspectionInstance, Limits, LoadError, LogSink, Manifest,
     ManifestError, NoLog, Runtime, ScriptInstance, SourceInstance,
 };
+
+use crate::records::link::Span;
+
+const MIB: usize = 1 << 20;
 
 /// A plugin as the binary carries it.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +53,8 @@ pub struct Plugins {
     postgres: Component,
     clickhouse: Component,
     script_runtime: &'static [u8],
+    script_limits: Limits,
+    script_record_time: Duration,
     summaries: Arc<[ConnectorSummary]>,
 }
 
@@ -78,7 +85,30 @@ impl Plugins {
         let postgres = runtime.load(&manifests[0], bundle.postgres.component).await?;
         let clickhouse = runtime.load(&manifests[1], bundle.clickhouse.component).await?;
         let summaries = manifests.iter().map(summary).collect();
-        Ok(Self { runtime, postgres, clickhouse, script_runtime: bundle.script_lua.component, summaries })
+        let script_limits = Limits::script();
+        Ok(Self {
+            runtime,
+            postgres,
+            clickhouse,
+            script_runtime: bundle.script_lua.component,
+            script_limits,
+            script_record_time: script_limits.run_time_max,
+            summaries,
+        })
+    }
+
+    /// The same with other bounds for scripts.
+    #[must_use]
+    pub fn with_script_limits(mut self, limits: ScriptLimits) -> Self {
+        self.script_record_time = Duration::from_millis(limits.record_ms.into());
+        self.script_limits = Limits {
+            run_time_max: Duration::from_millis(limits.batch_ms.into()),
+            memory_bytes_max: limits.memory_mib as usize * MIB,
+            output_bytes_max: limits.output_mib as usize * MIB,
+            log_lines_max: limits.log_lines,
+            ..Limits::script()
+        };
+        self
     }
 
     /// The connectors, for people.
@@ -180,8 +210,23 @@ impl Plugins {
         settings: &str,
         log: Arc<dyn LogSink>,
     ) -> Result<ScriptInstance, Failure> {
+        self.script_for(script, settings, log, Span::Batch).await
+    }
+
+    /// An opened instance of a script that may run so long at a time.
+    pub(crate) async fn script_for(
+        &self,
+        script: &LoadedScript,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+        span: Span,
+    ) -> Result<ScriptInstance, Failure> {
         let capabilities = Capabilities::log(log);
-        let mut instance = self.runtime.script(&script.component, capabilities, Limits::script()).await?;
+        let limits = match span {
+            Span::Batch => self.script_limits,
+            Span::Record => Limits { run_time_max: self.script_record_time, ..self.script_limits },
+        };
+        let mut instance = self.runtime.script(&script.component, capabilities, limits).await?;
         instance.open(settings).await?;
         Ok(instance)
     }

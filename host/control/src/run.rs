@@ -16,10 +16,11 @@ mod stream;
 mod teardown;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tarn_catalog::{Catalog, Observed};
-use tarn_model::{DesiredState, Failure, Mirror, MirrorState};
-use tarn_replication::{Ended, Observer, Run, supervise};
+use tarn_model::{Allowance, DesiredState, Failure, Mirror, MirrorSpec, MirrorState};
+use tarn_replication::{Ended, Observer, Records, Run, supervise};
 use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,9 @@ use crate::instances::MirrorInstances;
 use crate::journal::Journal;
 use crate::plugins::Plugins;
 use crate::progress::Progress;
+use crate::records::Desk;
+use crate::records::book::Books;
+use crate::records::sieve::SieveParts;
 use crate::watch::Watch;
 
 /// What every run shares.
@@ -36,6 +40,8 @@ pub(crate) struct Workshop {
     pub(crate) plugins: Plugins,
     pub(crate) journal: Journal,
     pub(crate) progress: Progress,
+    pub(crate) books: Books,
+    pub(crate) allowance: Allowance,
 }
 
 /// A run of one mirror.
@@ -44,6 +50,10 @@ pub(crate) struct MirrorRun {
     mirror: Mirror,
     watch: Arc<Watch>,
     stop: CancellationToken,
+    desk: Desk,
+    records: Records,
+    /// Whether a record was refused, so that each write is made durable from there on.
+    careful: Arc<AtomicBool>,
 }
 
 /// A mirror whose rows can move.
@@ -66,7 +76,16 @@ impl MirrorRun {
     pub(crate) fn new(workshop: Workshop, mirror: Mirror, stop: CancellationToken) -> Self {
         let Workshop { journal, progress, .. } = workshop.clone();
         let watch = Arc::new(Watch::new(mirror.id, &mirror.spec.name, journal, progress));
-        Self { workshop, mirror, watch, stop }
+        let spec = &mirror.spec;
+        let book = workshop.books.of(mirror.id);
+        let bytes_max = workshop.allowance.dead_letter_bytes_max();
+        let desk = Desk::new(spec.record_error_policy, &workshop.catalog, mirror.id, bytes_max, book);
+        let limit = match spec.record_error_limit {
+            0 => MirrorSpec::RECORD_ERROR_LIMIT,
+            limit => limit,
+        };
+        let records = desk.records(limit);
+        Self { workshop, mirror, watch, stop, desk, records, careful: Arc::default() }
     }
 
     /// Runs until there is nothing to do, or until asked to stop.
@@ -130,9 +149,13 @@ impl MirrorRun {
         if !self.observe(MirrorState::Running).await? {
             return Ok(LifeEnd::Stopped);
         }
-        self.watch.info(match instances.loaded_script() {
-            Some(script) => format!("streaming, with script {} version {}", script.name, script.version),
-            None => "streaming".to_owned(),
+        let scripts = instances.loaded_scripts().iter();
+        let scripts: Vec<_> =
+            scripts.map(|script| format!("script {} version {}", script.name, script.version)).collect();
+        self.watch.info(if scripts.is_empty() {
+            "streaming".to_owned()
+        } else {
+            format!("streaming, with {}", scripts.join(", then "))
         });
         self.stream_all(&instances, run).await?;
         Ok(LifeEnd::Stopped)
@@ -145,7 +168,13 @@ impl MirrorRun {
         if mirror.epoch != self.mirror.epoch {
             return Ok(None);
         }
-        let instances = Arc::new(MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch).await?);
+        if let Some(keeper) = self.desk.keeper() {
+            keeper.book().load(&catalog.letter_marks(mirror.id).await?);
+        }
+        let instances = Arc::new(
+            MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch, self.sieve(&mirror.spec))
+                .await?,
+        );
         if mirror.state == MirrorState::Resync && !self.forget(&instances).await? {
             return Ok(None);
         }
@@ -161,6 +190,17 @@ impl MirrorRun {
             return Ok(None);
         }
         Ok(Some(Prepared { mirror, instances, holder }))
+    }
+
+    /// What a destination's records are sieved with.
+    fn sieve(&self, spec: &MirrorSpec) -> SieveParts {
+        SieveParts {
+            records: self.records.clone(),
+            desk: self.desk.clone(),
+            observer: Arc::clone(&self.watch) as Arc<dyn Observer>,
+            careful: Arc::clone(&self.careful),
+            scripted: !spec.script.is_empty(),
+        }
     }
 
     /// Reports a state; false when a later request made the report void.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tarn_catalog::CatalogError;
-use tarn_model::{DesiredState, Failure, Mirror, MirrorState, ScriptReference};
+use tarn_model::{DesiredState, Failure, LogLevel, Mirror, MirrorState, ScriptChain};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -52,8 +52,8 @@ struct Running {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Basis {
     epoch: i64,
-    /// Digest of the script; empty without one.
-    script: String,
+    /// Name, version and digest of each script, in order.
+    scripts: Vec<(String, u32, String)>,
     /// When the source and the destination peer were last changed.
     peers: [Option<i64>; 2],
 }
@@ -62,8 +62,14 @@ impl Supervisor {
     /// A supervisor over the mirrors of `control`. Nothing runs yet.
     pub fn new(control: &Control, plugins: Plugins, journal: Journal) -> Self {
         let parts = control.parts();
-        let (catalog, progress) = (parts.catalog.clone(), parts.progress.clone());
-        let workshop = Workshop { catalog, plugins, journal, progress };
+        let workshop = Workshop {
+            catalog: parts.catalog.clone(),
+            plugins,
+            journal,
+            progress: parts.progress.clone(),
+            books: parts.books.clone(),
+            allowance: control.settings().allowance,
+        };
         Self {
             workshop,
             wake: control.changes(),
@@ -110,13 +116,28 @@ impl Supervisor {
         for mirror in list.mirrors {
             let basis = self.basis(&mirror, &changes).await?;
             match self.running.get(&mirror.id) {
-                Some(run) if run.basis != basis => run.stop.cancel(),
+                Some(run) if run.basis != basis && !run.stop.is_cancelled() => {
+                    self.tell_of_swap(&mirror, &run.basis.scripts, &basis.scripts);
+                    run.stop.cancel();
+                }
                 Some(_) => {}
                 None if is_due(&mirror) && !self.rests(&mirror) => self.start(mirror, basis),
                 None => {}
             }
         }
         Ok(())
+    }
+
+    /// Logs which scripts are others from the next batch on.
+    fn tell_of_swap(&self, mirror: &Mirror, old: &[(String, u32, String)], new: &[(String, u32, String)]) {
+        for (name, version, _) in new {
+            let before = old.iter().find(|(known, ..)| known == name);
+            if let Some((_, before, _)) = before.filter(|(_, before, _)| before != version) {
+                let line =
+                    format!("script {name} changes from version {before} to {version} at the next batch");
+                self.workshop.journal.line(&mirror.spec.name.as_str().into(), LogLevel::Info, line);
+            }
+        }
     }
 
     /// Logs what could not be read, once.
@@ -136,20 +157,22 @@ impl Supervisor {
     async fn basis(&self, mirror: &Mirror, changes: &HashMap<String, i64>) -> Result<Basis, CatalogError> {
         let spec = &mirror.spec;
         let peers = [&spec.source_peer, &spec.destination_peer].map(|peer| changes.get(peer).copied());
-        Ok(Basis { epoch: mirror.epoch, script: self.script_digest(mirror).await?, peers })
+        Ok(Basis { epoch: mirror.epoch, scripts: self.scripts(mirror).await?, peers })
     }
 
     fn rests(&self, mirror: &Mirror) -> bool {
         self.resting.get(&mirror.id).is_some_and(|rest| rest.epoch == mirror.epoch)
     }
 
-    async fn script_digest(&self, mirror: &Mirror) -> Result<String, CatalogError> {
-        if mirror.spec.script.is_empty() {
-            return Ok(String::new());
+    async fn scripts(&self, mirror: &Mirror) -> Result<Vec<(String, u32, String)>, CatalogError> {
+        let mut scripts = Vec::new();
+        // What names no scripts fails in the run, where a person sees it.
+        for reference in ScriptChain::parse(&mirror.spec.script).unwrap_or_default().references() {
+            if let Some(script) = self.workshop.catalog.script(reference).await? {
+                scripts.push((script.name, script.version, script.digest));
+            }
         }
-        let Some(reference) = ScriptReference::parse(&mirror.spec.script) else { return Ok(String::new()) };
-        let script = self.workshop.catalog.script(&reference).await?;
-        Ok(script.map(|script| script.digest).unwrap_or_default())
+        Ok(scripts)
     }
 
     fn start(&mut self, mirror: Mirror, basis: Basis) {

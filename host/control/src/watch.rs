@@ -1,11 +1,13 @@
 //! The ears of one mirror: what its loop and its guests say becomes lines of its log and progress.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tarn_model::{Failure, LogLevel};
 use tarn_replication::{Notice, Observer};
 use tarn_wasm::{Level, LogSink};
 
+use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES};
 use crate::journal::{Entry, Journal};
 use crate::progress::Progress;
 
@@ -16,11 +18,35 @@ pub(crate) struct Watch {
     name: Arc<str>,
     journal: Journal,
     progress: Progress,
+    left_out: Mutex<Rate>,
+}
+
+/// Tells of a few of many.
+#[derive(Debug, Default)]
+struct Rate {
+    /// When this minute began, and how many of it were told of.
+    minute: Option<(Instant, u32)>,
+    /// How many were not told of since the last that was.
+    untold: u64,
+}
+
+impl Rate {
+    /// Whether to tell of one more, and how many before it were not told of.
+    fn tell(&mut self, now: Instant) -> Option<u64> {
+        let (began, told) =
+            self.minute.filter(|(began, _)| now < *began + LEFT_OUT_LOG_INTERVAL).unwrap_or((now, 0));
+        if told >= LEFT_OUT_LOG_LINES {
+            self.untold += 1;
+            return None;
+        }
+        self.minute = Some((began, told + 1));
+        Some(std::mem::take(&mut self.untold))
+    }
 }
 
 impl Watch {
     pub(crate) fn new(mirror: i64, name: &str, journal: Journal, progress: Progress) -> Self {
-        Self { mirror, name: name.into(), journal, progress }
+        Self { mirror, name: name.into(), journal, progress, left_out: Mutex::default() }
     }
 
     pub(crate) fn info(&self, message: impl Into<String>) {
@@ -45,10 +71,19 @@ impl Observer for Watch {
             }
             // The checkpoint stored it.
             Notice::BatchEnded(_) => {}
-            Notice::RecordSkipped(rejection) => self.warn(format!(
-                "skipped a record of {} with key {}: {} (line {})",
-                rejection.table, rejection.key, rejection.message, rejection.line
-            )),
+            Notice::RecordLeftOut(rejection) => {
+                let told = self.left_out.lock().unwrap_or_else(PoisonError::into_inner).tell(Instant::now());
+                match told {
+                    Some(0) => {
+                        self.warn(format!("went on without a record of {}: {rejection}", rejection.table))
+                    }
+                    Some(untold) => self.warn(format!(
+                        "went on without a record of {}, and {untold} before it: {rejection}",
+                        rejection.table
+                    )),
+                    None => {}
+                }
+            }
             Notice::SchemaEvolved => self.info("the destination took changed columns"),
             Notice::TablePlanned { table, partitions } => {
                 self.info(format!("table {table} loads in {partitions} partitions"));
@@ -89,5 +124,19 @@ impl LogSink for Watch {
             Level::Error => LogLevel::Error,
         };
         self.journal.line(&self.name, level, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_of_many_are_told_of_and_the_others_counted() {
+        let (mut rate, begun) = (Rate::default(), Instant::now());
+        let told: Vec<_> = (0..LEFT_OUT_LOG_LINES + 5).map(|_| rate.tell(begun)).collect();
+        assert_eq!(told.iter().filter(|told| **told == Some(0)).count() as u32, LEFT_OUT_LOG_LINES);
+        assert_eq!(rate.tell(begun + LEFT_OUT_LOG_INTERVAL), Some(5));
+        assert_eq!(rate.tell(begun + LEFT_OUT_LOG_INTERVAL), Some(0));
     }
 }

@@ -44,11 +44,44 @@ impl Enumerated for StagingBucket {
 
 serde_by_name!(StagingBucket);
 
+/// The bounds of a script's call, for one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptLimits {
+    /// Time that it may run, in milliseconds.
+    pub batch_ms: u32,
+    /// Time that it may run for a single record, where one is looked for that stops it.
+    pub record_ms: u32,
+    /// Memory that it may fill, in MiB.
+    pub memory_mib: u32,
+    /// What it may return at once, in MiB.
+    pub output_mib: u32,
+    /// Lines that it may write to the mirror's log.
+    pub log_lines: u32,
+}
+
+/// What an operator set over the edition's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// See [`ScriptLimits::batch_ms`].
+    pub script_batch_ms: Option<u32>,
+    /// See [`ScriptLimits::record_ms`].
+    pub script_record_ms: Option<u32>,
+    /// See [`ScriptLimits::memory_mib`].
+    pub script_memory_mib: Option<u32>,
+    /// See [`ScriptLimits::output_mib`].
+    pub script_output_mib: Option<u32>,
+    /// See [`ScriptLimits::log_lines`].
+    pub script_log_lines: Option<u32>,
+    /// Room for the dead letters of one mirror, in MiB.
+    pub dead_letter_mib: Option<u32>,
+}
+
 /// What a server allows: its edition's defaults with the operator's switches over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     edition: Edition,
     scripts: bool,
+    limits: LimitSettings,
 }
 
 impl Allowance {
@@ -58,7 +91,64 @@ impl Allowance {
             Edition::OpenSource | Edition::Enterprise => true,
             Edition::Hosted => false,
         };
-        Self { edition, scripts: scripts.unwrap_or(by_default) }
+        Self { edition, scripts: scripts.unwrap_or(by_default), limits: LimitSettings::default() }
+    }
+
+    /// The same with limits that an operator set.
+    #[must_use]
+    pub fn with_limits(self, limits: LimitSettings) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The bounds of a script's call.
+    pub fn script_limits(self) -> ScriptLimits {
+        let default = match self.edition {
+            Edition::OpenSource | Edition::Enterprise => ScriptLimits {
+                // A batch takes some hundredths of a second; a hundred times that is a loop.
+                batch_ms: 10_000,
+                // A thousand times what the largest records take.
+                record_ms: 1_000,
+                // Four times what the Lua runtime gives its scripts: a batch comes in, and one goes out.
+                memory_mib: 384,
+                // The largest row that can be moved.
+                output_mib: 128,
+                // Enough to see what a script does, too few to fill a disk at some calls a second.
+                log_lines: 1_000,
+            },
+            // One person's script shares the machine with others' mirrors.
+            Edition::Hosted => ScriptLimits {
+                batch_ms: 2_000,
+                record_ms: 500,
+                memory_mib: 256,
+                output_mib: 64,
+                log_lines: 100,
+            },
+        };
+        let LimitSettings {
+            script_batch_ms,
+            script_record_ms,
+            script_memory_mib,
+            script_output_mib,
+            script_log_lines,
+            ..
+        } = self.limits;
+        ScriptLimits {
+            batch_ms: script_batch_ms.unwrap_or(default.batch_ms),
+            record_ms: script_record_ms.unwrap_or(default.record_ms),
+            memory_mib: script_memory_mib.unwrap_or(default.memory_mib),
+            output_mib: script_output_mib.unwrap_or(default.output_mib),
+            log_lines: script_log_lines.unwrap_or(default.log_lines),
+        }
+    }
+
+    /// Room for the dead letters of one mirror, in bytes: some tens of thousands of records, and little beside what
+    /// else the catalog holds. A mirror stops when it is full.
+    pub fn dead_letter_bytes_max(self) -> u64 {
+        let default = match self.edition {
+            Edition::OpenSource | Edition::Enterprise => 64,
+            Edition::Hosted => 16,
+        };
+        u64::from(self.limits.dead_letter_mib.unwrap_or(default)) << 20
     }
 
     /// The edition.

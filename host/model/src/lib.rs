@@ -15,6 +15,7 @@ mod mirror;
 mod name;
 mod peer;
 mod position;
+mod record_error;
 mod request;
 mod script;
 mod secret;
@@ -23,7 +24,7 @@ mod timestamp;
 
 pub use batch::CdcBatch;
 pub use chain::chain;
-pub use edition::{Allowance, Edition, StagingBucket};
+pub use edition::{Allowance, Edition, LimitSettings, ScriptLimits, StagingBucket};
 pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::{ActivityInfo, Answer, ColumnInfo, Question, RowCount, SlotInfo, TableInfo};
@@ -35,8 +36,11 @@ pub use mirror::{
 pub use name::{mirror_name_problem, peer_name_problem, publication_name_problem, slot_name_problem};
 pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};
 pub use position::Position;
+pub use record_error::{
+    DeadLetter, DeadLetterState, RecordCell, RecordErrorPolicy, RecordErrors, RecordStage, ShownRecord,
+};
 pub use request::{StateRequest, Verdict, decide, refusal};
-pub use script::{Script, ScriptLanguage, ScriptReference};
+pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};
 pub use state::{DesiredState, MirrorState};
 pub use timestamp::Timestamp;

@@ -54,6 +54,10 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(30);
 /// rows would look like progress, and the delays would never grow.
 pub const STEADY_AFTER: Duration = Duration::from_secs(10);
 
+/// Records among which a mirror's limit of left-out records holds, in limits: one in ten may be wrong. Fewer would
+/// stop a mirror for a bad hour of one table, more would let a script empty a table of several.
+pub const RECORD_ERROR_WINDOW_LIMITS: u64 = 10;
+
 const MIB: u64 = 1024 * 1024;
 
 const _: () = assert!(

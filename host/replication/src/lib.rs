@@ -24,8 +24,9 @@
 //!   lost its point still ends right.
 //! - [`supervise()`] runs one life after another, and [`remedy`] is the one place that says which failures
 //!   deserve another.
+//! - [`Records`] settles what becomes of records that a script or the destination cannot take.
 //! - The traits are what others implement: components ([`Source`], [`SnapshotSource`], [`Transform`],
-//!   [`Destination`]), the catalog ([`Checkpoints`], [`SnapshotLedger`]) and whoever watches
+//!   [`Destination`]), the catalog ([`Checkpoints`], [`SnapshotLedger`], [`RecordDesk`]) and whoever watches
 //!   ([`Observer`]).
 //!
 //! Bounds and their reasons are in [`config`]. The simulation in `tests/sim` crashes all of it at every step.
@@ -39,6 +40,7 @@ mod instances;
 mod ledger;
 mod machine;
 mod observer;
+mod records;
 mod retry;
 mod run;
 mod settings;
@@ -55,6 +57,7 @@ pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
 pub use machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
 pub use observer::{Notice, Observer, Silent, Watermarks};
+pub use records::{LeavingOut, RecordDesk, Records};
 pub use retry::{Remedy, remedy};
 pub use run::Run;
 pub use settings::{SnapshotBounds, SnapshotSettings, StreamBounds, StreamSettings};
@@ -62,4 +65,4 @@ pub use snapshot::{SnapshotEnd, snapshot};
 pub use source::{Changes, HeldSnapshot, PartitionRead, SnapshotSource, Source};
 pub use stream::{StreamParts, stream};
 pub use supervise::{Ended, supervise};
-pub use transform::{RecordPolicy, Rejection, Transform, Transformed};
+pub use transform::{Rejection, Transform, Transformed};

@@ -52,8 +52,8 @@ pub enum Notice<'a> {
         /// How many.
         rows: u64,
     },
-    /// The script could not take a record, and the policy is to go on without it.
-    RecordSkipped(&'a Rejection),
+    /// A record could not be taken, the policy is to go on without it, and note was taken of it.
+    RecordLeftOut(&'a Rejection),
     /// The destination took changed columns.
     SchemaEvolved,
     /// A table was cut into partitions.

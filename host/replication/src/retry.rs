@@ -17,9 +17,8 @@ pub enum Remedy {
     Resync,
 }
 
-/// The one place that decides. A failed record ends the run as well: where the mirror's policy is to skip
-/// such records, the transform's answer was judged by it before, and a destination that names no row
-/// leaves nothing to skip.
+/// The one place that decides. A failed record ends the run as well: where the mirror's policy is to go on
+/// without such records, they were settled before ([`crate::Records`]).
 pub fn remedy(failure: &Failure) -> Remedy {
     match failure.class {
         FailureClass::Retry => Remedy::BackOff,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config;
-use crate::transform::RecordPolicy;
+use crate::records::Records;
 
 /// Settings of a stream.
 #[derive(Clone, Debug)]
@@ -12,8 +12,8 @@ pub struct StreamSettings {
     pub batch_rows_max: u32,
     /// How long a row waits for company before it is written; zero means not at all.
     pub idle_timeout: Duration,
-    /// What becomes of records the script cannot take.
-    pub records: RecordPolicy,
+    /// What becomes of records that cannot be taken.
+    pub records: Records,
     /// Byte and time bounds; [`StreamBounds::default`] outside of tests.
     pub bounds: StreamBounds,
 }
@@ -31,8 +31,8 @@ pub struct SnapshotSettings {
     pub tables_in_parallel: u32,
     /// Rows of one destination write at most.
     pub batch_rows_max: u32,
-    /// What becomes of records the script cannot take.
-    pub records: RecordPolicy,
+    /// What becomes of records that cannot be taken.
+    pub records: Records,
     /// Byte and time bounds; [`SnapshotBounds::default`] outside of tests.
     pub bounds: SnapshotBounds,
 }

@@ -15,10 +15,11 @@ use crate::destination::Destination;
 use crate::hand::Hand;
 use crate::machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
 use crate::observer::Notice;
+use crate::records::Records;
 use crate::run::Run;
 use crate::settings::StreamSettings;
 use crate::source::Source;
-use crate::transform::{RecordPolicy, Transform};
+use crate::transform::Transform;
 
 /// The instances of one life of a stream. They are dropped when it ends.
 pub struct StreamParts<S, T, D, C> {
@@ -55,7 +56,7 @@ where
     C: Checkpoints,
 {
     let script = if parts.transform.is_some() { Script::Present } else { Script::Absent };
-    let policy = settings.records.clone();
+    let records = settings.records.clone();
     let drain_deadline = settings.bounds.drain_deadline;
     let machine = Machine::new(settings, script, &resume);
     // An instance whose opening is dropped is dropped with it.
@@ -71,7 +72,7 @@ where
             destination: Hand::new(parts.destination),
             checkpoints: Hand::new(parts.checkpoints),
         },
-        policy: Arc::new(policy),
+        records,
         saving: Vec::new(),
         began: Instant::now(),
         run,
@@ -82,7 +83,7 @@ where
 struct Stream<S, T, D, C> {
     machine: Machine,
     hands: Hands<S, T, D, C>,
-    policy: Arc<RecordPolicy>,
+    records: Records,
     /// The batches of the save in flight.
     saving: Vec<BatchRecord>,
     began: Instant,
@@ -167,10 +168,12 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
                 (source, answer)
             }),
             Effect::Transform(batch) => {
-                let (policy, observer) = (Arc::clone(&self.policy), Arc::clone(&self.run.observer));
+                let (records, observer) = (self.records.clone(), Arc::clone(&self.run.observer));
                 hands.transform.begin(|mut transform| async move {
-                    let answer = transform.apply(batch).await;
-                    let judged = answer.and_then(|answer| policy.judge(answer, &*observer));
+                    let judged = match transform.apply(batch.clone()).await {
+                        Ok(answer) => records.judge(&batch, answer, &*observer).await,
+                        Err(failure) => Err(failure),
+                    };
                     (transform, judged.map(Event::Transformed))
                 });
             }

@@ -1,14 +1,14 @@
 //! What happens to records on their way.
 
+use std::fmt;
 use std::future::Future;
 
-use tarn_model::{Failure, FailureClass};
+use tarn_model::{Failure, FailureClass, RecordStage};
 
 use crate::batch::Batch;
-use crate::observer::{Notice, Observer};
 
-/// A record that a transform could not take. Holds nothing of the row beyond its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A record that a transform, or the destination, could not take. Holds nothing of the row beyond its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rejection {
     /// Which row of the batch, from 0.
     pub row: u32,
@@ -20,6 +20,16 @@ pub struct Rejection {
     pub line: u32,
     /// What went wrong.
     pub message: String,
+    /// Who could not take it.
+    pub stage: RecordStage,
+    /// The script that could not take it; empty where it was none.
+    pub script: String,
+    /// Which version of the script, 0 when unknown.
+    pub script_version: u32,
+    /// The function in the script, empty when unknown.
+    pub function: String,
+    /// What the script logged last, oldest first.
+    pub log_lines: Vec<String>,
 }
 
 /// What became of a batch.
@@ -39,44 +49,42 @@ pub trait Transform: Send + 'static {
     fn apply(&mut self, batch: Batch) -> impl Future<Output = Result<Transformed, Failure>> + Send;
 }
 
-/// What becomes of a record that the script cannot take.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecordPolicy {
-    /// The mirror fails, naming script, line, table and key.
-    Stop {
-        /// The script's name, for the failure.
-        script: String,
-    },
-    /// The record is left out, counted and told to the observer.
-    Skip,
-}
-
-impl RecordPolicy {
-    /// Decides over a transform's answer: the batch that goes on, or the failure that ends the run.
-    pub(crate) fn judge(&self, answer: Transformed, observer: &dyn Observer) -> Result<Batch, Failure> {
-        if let (Self::Stop { script }, Some(first)) = (self, answer.rejected.first()) {
-            return Err(first.failure(script));
+impl Rejection {
+    /// The failure of a mirror that stops at this record.
+    pub fn failure(&self) -> Failure {
+        let failure = Failure::new(FailureClass::Record, "record_rejected", self.to_string())
+            .with_table(self.table.clone());
+        match self.stage {
+            RecordStage::Destination => failure.with_hint(
+                "correct the row at the source, or what the destination's column takes, then resume: the mirror \
+                 goes on with this record",
+            ),
+            RecordStage::Script => failure.with_hint("correct the script, then resume the mirror: it goes on with this record"),
         }
-        for rejection in &answer.rejected {
-            observer.notice(Notice::RecordSkipped(rejection));
-        }
-        if answer.dropped > 0 {
-            observer.notice(Notice::RowsDropped { rows: u64::from(answer.dropped) });
-        }
-        Ok(answer.batch)
     }
 }
 
-impl Rejection {
-    fn failure(&self, script: &str) -> Failure {
-        let Self { key, line, message, .. } = self;
-        let line = if *line == 0 { String::new() } else { format!(", line {line}") };
-        Failure::new(
-            FailureClass::Record,
-            "record_rejected",
-            format!("script {script}{line} could not transform the record with key {key}: {message}"),
-        )
-        .with_table(self.table.clone())
-        .with_hint("correct the script, then resume the mirror: it goes on with this record")
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, script, script_version, line, function, message, log_lines, .. } = self;
+        if script.is_empty() {
+            write!(f, "the record with key {key} could not be taken: {message}")?;
+        } else {
+            write!(f, "script {script}")?;
+            if *script_version > 0 {
+                write!(f, " version {script_version}")?;
+            }
+            if *line > 0 {
+                write!(f, ", line {line}")?;
+            }
+            if !function.is_empty() {
+                write!(f, ", function {function}")?;
+            }
+            write!(f, " could not transform the record with key {key}: {message}")?;
+        }
+        if !log_lines.is_empty() {
+            write!(f, "; its last log lines: {}", log_lines.join(" | "))?;
+        }
+        Ok(())
     }
 }

@@ -10,6 +10,19 @@ pub const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(9_300);
 /// How long closing the catalog may wait for a connection in use, after that.
 pub const CATALOG_CLOSE_DEADLINE: Duration = Duration::from_millis(500);
 
+/// Longest time of a script's call that can be set, in milliseconds: a stream that waits longer for one batch stands
+/// still as far as anybody can see.
+pub const SCRIPT_BATCH_MS_TOP: u32 = 600_000;
+
+/// Largest memory of a script that can be set, in MiB: what the sandbox's pool has for an instance.
+pub const SCRIPT_MEMORY_MIB_TOP: u32 = 1_024;
+
+/// Most lines of a script's call that can be set: more would only be left out of the mirror's log.
+pub const SCRIPT_LOG_LINES_TOP: u32 = 100_000;
+
+/// Largest room for a mirror's dead letters that can be set, in MiB: they are rows of the catalog, in the backup too.
+pub const DEAD_LETTER_MIB_TOP: u32 = 16_384;
+
 /// The demo: longest wait for the load to end. A million rows take some ten seconds.
 pub const LOAD_DEADLINE: Duration = Duration::from_secs(1800);
 

@@ -34,7 +34,10 @@ pub fn written(page: &str) -> Result<String, String> {
 }
 
 fn editions() -> String {
-    let mut text = String::from("| edition | scripts | staging bucket |\n|---|---|---|\n");
+    let mut text = String::from(
+        "| edition | scripts | a script's batch | a record of it | its memory | its output | its log | dead letters | staging bucket |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
     for (edition, _, name) in Edition::ALL {
         let allowance = Allowance::new(*edition, None);
         let scripts = if allowance.scripts() { "on" } else { "off" };
@@ -42,7 +45,17 @@ fn editions() -> String {
             StagingBucket::Peer => "the one that a peer names",
             StagingBucket::Service => "the service's own; a peer's bucket fields are ignored",
         };
-        let _fits = writeln!(text, "| `{name}` | {scripts} | {bucket} |");
+        let limits = allowance.script_limits();
+        let _fits = writeln!(
+            text,
+            "| `{name}` | {scripts} | {} ms | {} ms | {} MiB | {} MiB | {} lines | {} MiB | {bucket} |",
+            limits.batch_ms,
+            limits.record_ms,
+            limits.memory_mib,
+            limits.output_mib,
+            limits.log_lines,
+            allowance.dead_letter_bytes_max() >> 20
+        );
     }
     text
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
-    Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
-    ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
+    Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
+    ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, Progress,
+    Supervisor,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -90,6 +91,8 @@ impl Server {
         let cache_dir = Some(settings.data_dir.join(CACHE_FOLDER));
         let runtime = Runtime::new(RuntimeConfig { cache_dir, ..RuntimeConfig::default() })?;
         let plugins = Plugins::load(runtime, bundle()).await?;
+        let plugins = plugins.with_script_limits(settings.allowance.script_limits());
+        let books = Books::default();
 
         let (journal, writer) = Journal::new(catalog.clone());
         let control = Control::new(
@@ -100,7 +103,9 @@ impl Server {
                 inspector: Arc::new(ConnectorInspector::new(plugins.clone())),
                 compiler: Arc::new(ComponentCompiler::new(&plugins)),
                 connectors: plugins.summaries().to_vec(),
+                replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books)),
                 progress: Progress::default(),
+                books,
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );

@@ -11,11 +11,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tarn_catalog::CatalogOptions;
-use tarn_model::{Allowance, Edition, Enumerated, Secret};
+use tarn_model::{Allowance, Edition, Enumerated, LimitSettings, Secret};
 use tracing_subscriber::EnvFilter;
 
 use self::reader::Reader;
 pub use self::setting::{Preset, SETTINGS};
+use crate::config::{DEAD_LETTER_MIB_TOP, SCRIPT_BATCH_MS_TOP, SCRIPT_LOG_LINES_TOP, SCRIPT_MEMORY_MIB_TOP};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +124,7 @@ fn read(reader: &mut Reader) -> Option<Settings> {
     });
     let log = reader.parse(&setting::LOG, |text| EnvFilter::try_new(text).is_ok().then(|| text.to_owned()));
     let tls = tls(reader);
+    let limits = limits(reader);
     let secret = |setting| reader.text(setting).map(Secret::new);
     Some(Settings {
         listen: listen?,
@@ -130,13 +132,28 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         data_dir: reader.text(&setting::DATA_DIR)?.into(),
         username: reader.text(&setting::USERNAME).unwrap_or_default(),
         password: secret(&setting::PASSWORD),
-        allowance: Allowance::new(edition?, scripts),
+        allowance: Allowance::new(edition?, scripts).with_limits(limits),
         catalog_url,
         sealing_key: secret(&setting::SEALING_KEY),
         sealing_key_previous: secret(&setting::SEALING_KEY_PREVIOUS),
         log_format,
         log: log?,
     })
+}
+
+/// Limits that are set.
+fn limits(reader: &mut Reader) -> LimitSettings {
+    let mut number = |setting, most: u32| {
+        reader.parse(setting, |text| text.parse().ok().filter(|number| (1..=most).contains(number)))
+    };
+    LimitSettings {
+        script_batch_ms: number(&setting::SCRIPT_BATCH_MS_MAX, SCRIPT_BATCH_MS_TOP),
+        script_record_ms: number(&setting::SCRIPT_RECORD_MS_MAX, SCRIPT_BATCH_MS_TOP),
+        script_memory_mib: number(&setting::SCRIPT_MEMORY_MIB_MAX, SCRIPT_MEMORY_MIB_TOP),
+        script_output_mib: number(&setting::SCRIPT_OUTPUT_MIB_MAX, SCRIPT_MEMORY_MIB_TOP),
+        script_log_lines: number(&setting::SCRIPT_LOG_LINES_MAX, SCRIPT_LOG_LINES_TOP),
+        dead_letter_mib: number(&setting::DEAD_LETTER_MIB_MAX, DEAD_LETTER_MIB_TOP),
+    }
 }
 
 /// Both files or neither.

@@ -108,6 +108,10 @@ pub(crate) const LOG_TAIL_LINES: usize = 5;
 /// Bytes of one line in that quotation: a failure's message is one line of a log itself.
 pub(crate) const LOG_TAIL_LINE_BYTES_MAX: usize = 500;
 
+/// Bytes of the message about one rejected record, and of the function's name: a batch may be rejected record by
+/// record, and people read the message in one line.
+pub(crate) const REJECTION_MESSAGE_BYTES_MAX: usize = 2 << 10;
+
 /// Guest functions that a trap names, innermost first.
 pub(crate) const TRAP_FRAMES: usize = 4;
 

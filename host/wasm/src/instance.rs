@@ -60,6 +60,11 @@ impl<B> Instance<B> {
         &self.label
     }
 
+    /// What the guest logged last, oldest line first; nothing of a guest that is gone.
+    pub(crate) fn last_log_lines(&self) -> Vec<String> {
+        self.ready.as_ref().map_or_else(Vec::new, |running| running.store.data().log.last_lines())
+    }
+
     /// Begins a call of `function`. What it gives must come back through [`Self::end`].
     pub(crate) fn begin(&mut self, function: &str) -> Result<Running<B>, Failure> {
         let Some(mut running) = self.ready.take() else {

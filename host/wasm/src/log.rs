@@ -71,15 +71,19 @@ impl Log {
         self.left_out = 0;
     }
 
+    /// The last lines, oldest first.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.tail.iter().map(|line| line.replace('\n', " ")).collect()
+    }
+
     /// The last lines, for a failure's message; empty when there are none.
     pub(crate) fn tail(&self) -> String {
-        let lines: Vec<_> = self.tail.iter().map(|line| line.replace('\n', " ")).collect();
-        lines.join(" | ")
+        self.last_lines().join(" | ")
     }
 }
 
 /// The longest beginning of a text that has at most `bytes_max` bytes and whole characters.
-fn cut(text: &str, bytes_max: usize) -> &str {
+pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 

@@ -39,6 +39,12 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 10;
 /// Length of a line that `print` writes; the host cuts there too.
 pub const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 
+/// Lines that a rejection quotes of what the script logged last: what led to it, and not more than a person reads.
+pub const LAST_LINES: usize = 5;
+
+/// Bytes of one of these lines: a batch may be rejected record by record.
+pub const LAST_LINE_BYTES_MAX: usize = 200;
+
 /// Digits of a decimal in arithmetic: four times what any arithmetic on money needs, while a product of
 /// two such takes less than a millisecond. Longer ones are carried and compared all the same.
 pub const ARITHMETIC_DIGITS_MAX: usize = 1 << 10;

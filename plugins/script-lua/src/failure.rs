@@ -24,16 +24,32 @@ impl Fault {
             Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             None => format!("(the error is a {} value)", lua.type_name(-1)),
         };
-        let traced = std::mem::take(&mut lua.session().error_line);
-        let (line, message) = split_place(&text).unwrap_or((traced, &text));
+        let traced = std::mem::take(&mut lua.session().error_place);
+        let (line, message) = split_place(&text).unwrap_or((traced.line, &text));
         let mut message = message.to_owned();
         crate::dialect::explain(&mut message);
         if message.len() > MESSAGE_BYTES_MAX {
             message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
             message.push('…');
         }
+        if lua.session().tells_parts {
+            message = parts(&message, &traced.function, lua.session().last_lines());
+        }
         Self { line, message }
     }
+}
+
+/// What stands between the parts of a message (wit/README.md, Rejections).
+const PART: char = '\u{1f}';
+
+/// A message with the function that it is about and the lines that were logged last.
+fn parts<'l>(message: &str, function: &'l str, lines: impl Iterator<Item = &'l str>) -> String {
+    let mut text = message.replace(PART, " ");
+    for part in std::iter::once(function).chain(lines) {
+        text.push(PART);
+        text.extend(part.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+    }
+    text
 }
 
 /// Takes `script:12: ` off a message.
@@ -42,9 +58,9 @@ fn split_place(text: &str) -> Option<(u32, &str)> {
     Some((line.parse().ok()?, message))
 }
 
-/// Sees an error before the stack unwinds: notes the line, and turns the error's value into text.
+/// Sees an error before the stack unwinds: notes the place, and turns the error's value into text.
 pub fn handler(lua: Lua) -> Answer {
-    lua.session().error_line = lua.line().unwrap_or(0);
+    lua.session().error_place = lua.place().unwrap_or_default();
     if lua.kind(1) == Kind::String {
         lua.set_top(1);
     } else {

@@ -131,6 +131,7 @@ impl Script for LuaScript {
                 return Err(no_entry_point());
             }
             runtime.start(targets, output);
+            runtime.tell_parts();
             Ok(Self)
         })
     }

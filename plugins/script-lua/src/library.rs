@@ -71,7 +71,8 @@ fn print(lua: Lua) -> Answer {
     }
     let session = lua.session();
     if session.phase == Phase::Running {
-        session.host.log(&String::from_utf8_lossy(&session.joined));
+        let line = String::from_utf8_lossy(&session.joined).into_owned();
+        session.log(&line);
     }
     Ok(0)
 }

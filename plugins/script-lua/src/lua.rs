@@ -23,6 +23,7 @@ mod tables;
 mod trace;
 
 pub use memory::Memory;
+pub use trace::Place;
 
 use raw::lua_State;
 

@@ -197,6 +197,11 @@ impl Runtime {
         self.output = output;
     }
 
+    /// Makes messages of errors bring the function and the last lines of the log along.
+    pub fn tell_parts(&mut self) {
+        self.lua.session().tells_parts = true;
+    }
+
     fn limit_memory(&mut self) {
         // SAFETY: the runtime owns it, and Lua is not running.
         unsafe { self.memory.as_mut() }.limit = MEMORY_BYTES_MAX;

@@ -1,12 +1,15 @@
 //! What the runtime remembers while script code runs: reached from every function that Lua calls.
 
+use std::collections::VecDeque;
+
 use tarn_batch::Row;
 
 use crate::added::Added;
 use crate::binding::Bindings;
-use crate::config::BUFFER_BYTES_KEPT;
+use crate::config::{BUFFER_BYTES_KEPT, LAST_LINE_BYTES_MAX, LAST_LINES};
 use crate::current::Current;
 use crate::json::Options;
+use crate::lua::Place;
 use crate::shape::Arena;
 
 /// What a script may ask of the world outside.
@@ -40,8 +43,12 @@ pub struct Session {
     pub arena: Arena,
     /// How the script wants JSON written.
     pub json_options: Options,
-    /// The line that the last error came from, where its message does not say it.
-    pub error_line: u32,
+    /// Where the last error came from.
+    pub error_place: Place,
+    /// What the script logged last, oldest first.
+    lines: VecDeque<String>,
+    /// Whether a message brings the function and the last lines along: for the host, which takes them apart again.
+    pub tells_parts: bool,
     /// Loading or running.
     pub phase: Phase,
     /// The module that loading asked for in vain; empty when none was.
@@ -76,6 +83,20 @@ impl Session {
         self.current.begin(row, binding, self.bindings.get(binding).table.columns.len())
     }
 
+    /// Writes a line to the mirror's log.
+    pub fn log(&mut self, line: &str) {
+        self.host.log(line);
+        if self.lines.len() == LAST_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line[..line.floor_char_boundary(LAST_LINE_BYTES_MAX)].to_owned());
+    }
+
+    /// What the script logged last, oldest first.
+    pub fn last_lines(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(String::as_str)
+    }
+
     /// A session before its script is loaded.
     pub fn new(host: Box<dyn Host>) -> Self {
         Self {
@@ -85,7 +106,9 @@ impl Session {
             output: Vec::new(),
             arena: Arena::default(),
             json_options: Options::default(),
-            error_line: 0,
+            error_place: Place::default(),
+            lines: VecDeque::new(),
+            tells_parts: false,
             phase: Phase::Loading,
             missing_module: String::new(),
             host,

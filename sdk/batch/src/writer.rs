@@ -228,6 +228,13 @@ impl BatchWriter {
         self.rows += 1;
     }
 
+    /// The same with another ordinal in its version.
+    pub fn append_row_at(&mut self, row: &Row<'_>, table: TableIndex, ordinal: u64) {
+        let start = self.buffer.len();
+        self.append_row(row, table);
+        self.buffer[start + 16..start + 24].copy_from_slice(&ordinal.to_le_bytes());
+    }
+
     /// How many rows were ended.
     pub fn rows(&self) -> u32 {
         self.rows

@@ -6,13 +6,15 @@
 //! memory     peak of the process             during one transaction of millions of rows
 //! api        ms to an answer                  with 200 mirrors, at 500 requests a second
 //! script     µs a record in the sandbox      against the same runtime built natively, and mlua
+//! hostile    records/s of a script           beside one that loops for ever, against alone
 //! ```
 //!
-//! Arguments name the parts to measure: `script`, `api`, `rows` (snapshot, stream and memory); none means all.
+//! Arguments name the parts to measure: `script`, `hostile`, `api`, `rows` (snapshot, stream and memory); none means all.
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
 
 mod api;
 mod dataset;
+mod hostile;
 mod limits;
 mod measure;
 mod memory;
@@ -38,6 +40,9 @@ fn main() {
     let mut table = Table::default();
     if wanted("script") {
         script::run(&mut table);
+    }
+    if wanted("hostile") {
+        hostile::run(&mut table);
     }
     if wanted("api") {
         api::run(&mut table);

@@ -113,7 +113,7 @@ fn micros(time: Duration, records: u64) -> f64 {
 }
 
 /// Ten columns, about 160 bytes a row.
-fn batch() -> Batch {
+pub fn batch() -> Batch {
     let mut writer = BatchWriter::with_capacity(1 << 20);
     let columns = (0_u16..10).map(|number| Column {
         name: format!("c{number}"),

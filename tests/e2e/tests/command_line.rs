@@ -2,6 +2,8 @@
 
 #[path = "command_line/completions.rs"]
 mod completions;
+#[path = "command_line/dead_letters.rs"]
+mod dead_letters;
 #[path = "command_line/errors.rs"]
 mod errors;
 #[path = "command_line/following.rs"]

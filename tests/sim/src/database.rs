@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::random::Random;
-use crate::row::{Big, Image, Key, Row};
+use crate::row::{Big, Image, Key, Origin, Row};
 
 /// Places a row can be at; partitions are ranges of them.
 pub const PLACES: u64 = 64;
@@ -141,7 +141,7 @@ impl Database {
             true => ((table, 0), None, self.truncate(table, version.0)),
             false => self.change_row(table, version.0),
         };
-        Row { key, moved_from, version, schema, image, ballast }
+        Row { key, moved_from, version, schema, image, ballast, origin: Origin::Stream }
     }
 
     fn truncate(&mut self, table: u8, commit: u64) -> Image {

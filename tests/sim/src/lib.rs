@@ -8,6 +8,8 @@
 //!
 //! - in the end both sides are equal, whatever happened;
 //! - nothing is checkpointed that is not durable, nothing confirmed that is not checkpointed;
+//! - every record that the script rejects is kept before a position, or a load's end, passes it, and is nowhere
+//!   else;
 //! - rows come after their columns, batches keep their bounds, memory keeps its window;
 //! - it gets there: a run that stands still fails.
 //!
@@ -16,6 +18,7 @@
 pub mod catalog;
 pub mod database;
 pub mod destination;
+pub mod letters;
 pub mod loader;
 pub mod machine_bench;
 pub mod memory;

@@ -6,7 +6,7 @@ use tarn_replication::{Batch, Limits, PartitionRead, SnapshotSource};
 use crate::catalog::mark_done;
 use crate::database::PLACES;
 use crate::mutant::Mutant;
-use crate::row::{Big, Image, Row};
+use crate::row::{Big, Image, Origin, Row};
 use crate::source::Place;
 use crate::world::{Life, passing};
 
@@ -118,6 +118,7 @@ impl SnapshotSource for Loader {
                 schema: 0,
                 image: Image::Present { value: row.value, big: Big::Value(row.big) },
                 ballast: (row.value % 3) * 100,
+                origin: Origin::Load,
             })
             .collect();
         self.open = Some(Open { token: read.token.clone(), rows });

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use tarn_model::{Failure, Position};
 use tarn_replication::{
-    Ack, Batch, Changes, Effect, Event, Machine, Now, Part, RecordPolicy, Resume, Script, StreamBounds,
+    Ack, Batch, Changes, Effect, Event, Machine, Now, Part, Records, Resume, Script, StreamBounds,
     StreamSettings,
 };
 
@@ -69,7 +69,7 @@ impl MachineBench {
         let settings = StreamSettings {
             batch_rows_max: *random.pick(&[1, 5, 50]),
             idle_timeout: Duration::from_millis(*random.pick(&[0, 100, 10_000])),
-            records: RecordPolicy::Skip,
+            records: Records::stop(),
             bounds: StreamBounds {
                 window_bytes_max: 12_000,
                 batch_bytes_max: 4_000,

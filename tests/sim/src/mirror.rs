@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tarn_model::Failure;
 use tarn_replication::{
-    Ended, HeldSnapshot, Instances, RecordPolicy, Run, SnapshotBounds, SnapshotEnd, SnapshotSettings,
-    Stopped, StreamBounds, StreamParts, StreamSettings, TableProgress, snapshot, stream, supervise,
+    Ended, HeldSnapshot, Instances, Records, Run, SnapshotBounds, SnapshotEnd, SnapshotSettings, Stopped,
+    StreamBounds, StreamParts, StreamSettings, TableProgress, snapshot, stream, supervise,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalog::Catalog;
 use crate::destination::Sink;
+use crate::letters::Letters;
 use crate::loader::{Loader, table_name};
 use crate::mutant::Mutant;
 use crate::random::Random;
@@ -61,7 +62,7 @@ impl Mirror {
     /// A mirror in a world, with settings of the seed.
     pub fn new(world: &Arc<World>, scenario: Scenario, extent: Extent) -> Self {
         let mut random = Random::new(world.random().number());
-        let records = RecordPolicy::Skip;
+        let records = Records::stop(); // each life has its own
         let read_bytes_max = *random.pick(&[400, 1_000, 3_000]);
         let batch_bytes_max = *random.pick(&[1_000, 4_000]);
         let stream = StreamSettings {
@@ -249,7 +250,8 @@ impl Mirror {
             checkpoints: Catalog::new(life),
         };
         let resume = world.checkpoints().resume();
-        stream(parts, resume, self.stream.clone(), run).await
+        let settings = StreamSettings { records: kept(life), ..self.stream.clone() };
+        stream(parts, resume, settings, run).await
     }
 
     /// A new point to complete changes at, where the stream has not passed that of the load.
@@ -292,7 +294,8 @@ impl Mirror {
         };
         let factory = Arc::new(Factory { life: life.clone(), rows_max: self.load.batch_rows_max });
         let ledger = Arc::new(Catalog::new(life));
-        snapshot(factory, ledger, held, self.load.clone(), run).await
+        let settings = SnapshotSettings { records: kept(life), ..self.load.clone() };
+        snapshot(factory, ledger, held, settings, run).await
     }
 
     /// Both sides are at rest: are they equal?
@@ -335,6 +338,11 @@ impl Mirror {
             Scenario::LoadWhileStreaming => stream + load,
         }
     }
+}
+
+/// Goes on without rejected records, which are kept aside.
+fn kept(life: &Life) -> Records {
+    Records::leave_out(Arc::new(Letters::new(life)), u32::MAX)
 }
 
 /// What a stream runs beside.

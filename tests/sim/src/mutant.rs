@@ -37,6 +37,8 @@ pub enum Mutant {
     TruncateWhileLoading,
     /// The destination forgets when a table was emptied.
     EmptiedForgotten,
+    /// A rejected record is kept later than the desk says.
+    LettersLate,
     /// A row that got another key stays under the old one as well.
     OldKeyStays,
     /// Rows of the load have versions of the point they were read at plus a lot: they beat the stream.

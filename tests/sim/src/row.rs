@@ -49,9 +49,20 @@ pub struct Row {
     pub image: Image,
     /// Bytes of ballast, so that rows differ in size.
     pub ballast: u32,
+    /// Who sent it.
+    pub origin: Origin,
 }
 
-const FIXED: usize = 1 + 4 + 4 + 8 + 8 + 4 + 1 + 4 + 4 + 4;
+/// Who sends a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The stream: a transaction made it.
+    Stream,
+    /// A load.
+    Load,
+}
+
+const FIXED: usize = 1 + 1 + 4 + 4 + 8 + 8 + 4 + 1 + 4 + 4 + 4;
 
 /// In the place of an earlier number: there is none.
 const NOT_MOVED: u32 = u32::MAX;
@@ -74,6 +85,10 @@ impl Row {
             Image::Present { value, big: Big::Value(big) } => (2, value, big),
             Image::Truncated => (3, 0, 0),
         };
+        out.push(match self.origin {
+            Origin::Stream => 0,
+            Origin::Load => 1,
+        });
         out.push(self.key.0);
         out.extend(self.key.1.to_le_bytes());
         out.extend(self.moved_from.unwrap_or(NOT_MOVED).to_le_bytes());
@@ -102,6 +117,7 @@ pub fn decode(batch: &Batch) -> Vec<Row> {
     let mut bytes = &batch.bytes[..];
     let mut rows = Vec::with_capacity(batch.rows as usize);
     while !bytes.is_empty() {
+        let origin = if take::<1>(&mut bytes)[0] == 0 { Origin::Stream } else { Origin::Load };
         let table = take::<1>(&mut bytes)[0];
         let key = (table, u32::from_le_bytes(take(&mut bytes)));
         let moved_from = Some(u32::from_le_bytes(take(&mut bytes))).filter(|number| *number != NOT_MOVED);
@@ -118,7 +134,7 @@ pub fn decode(batch: &Batch) -> Vec<Row> {
             2 => Image::Present { value, big: Big::Value(big) },
             _ => Image::Truncated,
         };
-        rows.push(Row { key, moved_from, version, schema, image, ballast });
+        rows.push(Row { key, moved_from, version, schema, image, ballast, origin });
     }
     assert_eq!(rows.len(), batch.rows as usize, "a batch knows how many rows it has");
     rows

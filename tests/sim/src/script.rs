@@ -13,7 +13,7 @@ pub enum Fate {
     Kept,
     /// They are dropped on purpose.
     Dropped,
-    /// The script fails on them; the mirror's policy is to skip.
+    /// The script fails on them; the mirror's policy is to keep them aside.
     Rejected,
 }
 
@@ -55,6 +55,8 @@ impl Transform for Script {
         let (mut dropped, mut rejected) = (0, Vec::new());
         for (index, row) in (0..).zip(row::decode(&batch)) {
             match Fate::of(row.key) {
+                // An emptied table has no row that a script could reject.
+                Fate::Rejected if row.image == Image::Truncated => kept.push(row),
                 Fate::Kept => kept.push(masked(row)),
                 Fate::Dropped => dropped += 1,
                 Fate::Rejected => rejected.push(Rejection {
@@ -63,6 +65,7 @@ impl Transform for Script {
                     key: row.key.1.to_string(),
                     line: 7,
                     message: "attempt to index a nil value".to_owned(),
+                    ..Rejection::default()
                 }),
             }
         }

@@ -1,6 +1,6 @@
 //! Everything that outlives a crash, and the trouble it makes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,11 +11,12 @@ use tarn_replication::Batch;
 use tokio_util::sync::CancellationToken;
 
 use crate::database::Database;
+use crate::letters::letter;
 use crate::loader::table_name;
 use crate::memory::{CheckpointMemory, LedgerMemory};
 use crate::mutant::Mutant;
 use crate::random::Random;
-use crate::row::{self, Big, Image, Key, Row};
+use crate::row::{self, Big, Image, Key, Origin, Row, Version};
 use crate::script::{Fate, mask};
 use crate::store::Store;
 
@@ -25,6 +26,7 @@ pub struct World {
     store: Mutex<Store>,
     checkpoints: Mutex<CheckpointMemory>,
     ledger: Mutex<LedgerMemory>,
+    letters: Mutex<BTreeSet<Letter>>,
     random: Mutex<Random>,
     delays: Mutex<Random>,
     violations: Mutex<Vec<String>>,
@@ -33,6 +35,15 @@ pub struct World {
     mutant: Mutant,
     scripted: bool,
     tally: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// What tells a rejected record from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Letter {
+    /// A change, by its version.
+    Change(Version),
+    /// A row that a load read, by its key: another point brings it again.
+    Loaded(Key),
 }
 
 /// What may still go wrong.
@@ -67,6 +78,7 @@ impl World {
             store: Mutex::new(store),
             checkpoints: Mutex::default(),
             ledger: Mutex::default(),
+            letters: Mutex::default(),
             random: Mutex::new(random),
             delays: Mutex::new(Random::new(seed ^ 0xde1a)),
             violations: Mutex::default(),
@@ -96,6 +108,11 @@ impl World {
     /// The catalog's snapshot progress.
     pub fn ledger(&self) -> MutexGuard<'_, LedgerMemory> {
         self.ledger.lock().expect("no panic inside")
+    }
+
+    /// The catalog's dead letters.
+    pub fn letters(&self) -> MutexGuard<'_, BTreeSet<Letter>> {
+        self.letters.lock().expect("no panic inside")
     }
 
     /// The seed's next numbers.
@@ -140,7 +157,8 @@ impl World {
                 let value = if self.scripted { mask(row.value) } else { row.value };
                 let image = Image::Present { value, big: Big::Value(row.big) };
                 let version = (commit, 1);
-                let row = Row { key: *key, moved_from: None, version, schema: 0, image, ballast: 0 };
+                let origin = Origin::Load;
+                let row = Row { key: *key, moved_from: None, version, schema: 0, image, ballast: 0, origin };
                 store.take(&row, Mutant::None).expect("columns 0 are always there");
             }
         }
@@ -150,6 +168,11 @@ impl World {
     /// What the script, if any, makes of the rows of a key.
     pub fn fate(&self, key: Key) -> Fate {
         if self.scripted { Fate::of(key) } else { Fate::Kept }
+    }
+
+    /// Whether the script cannot take a change.
+    fn is_rejected(&self, row: &Row) -> bool {
+        self.fate(row.key) == Fate::Rejected && row.image != Image::Truncated
     }
 
     /// Counts something that happened, to show that it does happen.
@@ -194,12 +217,17 @@ impl World {
     /// destination. The law's other half: it is checked where a position is stored and where it is
     /// confirmed.
     pub fn check_durable(&self, from: u64, to: u64, rest: u64, moment: &str) {
-        let (database, store) = (self.database(), self.store());
+        let (database, store, letters) = (self.database(), self.store(), self.letters());
         let whole = database.between(from, to).iter().flat_map(|transaction| &transaction.rows);
         let begun = database.after(to).into_iter().flat_map(|next| next.rows.iter().take(rest as usize));
-        let missing: Vec<_> = whole
-            .chain(begun)
-            .filter(|row| database.is_published(row.key.0, row.version.0) && self.fate(row.key) == Fate::Kept)
+        let passed = whole.chain(begun).filter(|row| database.is_published(row.key.0, row.version.0));
+        let lost = passed.clone().find(|row| self.is_rejected(row) && !letters.contains(&letter(row)));
+        if let Some(Row { key, version, .. }) = lost {
+            self.violation(format!("{moment} {to}+{rest}, but rejected {key:?} of {version:?} is not kept"));
+        }
+        drop(letters);
+        let missing: Vec<_> = passed
+            .filter(|row| self.fate(row.key) == Fate::Kept)
             .filter(|row| !store.is_durable(row))
             .map(|row| (row.key, row.version))
             .collect();
@@ -222,6 +250,16 @@ impl World {
         let missing = rows.filter(|key| self.fate(**key) == Fate::Kept).find(|key| !store.has(**key));
         if let Some(key) = missing {
             self.violation(format!("loaded, but {key:?} did not come"));
+        }
+        let letters = self.letters();
+        let rows = points
+            .iter()
+            .flat_map(|(table, point)| point.rows.keys().filter(move |key| table_name(key.0) == *table));
+        let lost = rows
+            .filter(|key| self.fate(**key) == Fate::Rejected)
+            .find(|key| !letters.contains(&Letter::Loaded(**key)));
+        if let Some(key) = lost {
+            self.violation(format!("loaded, but rejected {key:?} is not kept"));
         }
     }
 }

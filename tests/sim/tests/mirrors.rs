@@ -54,6 +54,7 @@ fn the_storm_reaches_every_kind_of_weather() {
         "fetch of a row that is gone",
         "truncate before a read",
         "truncate while loading",
+        "letter",
     ] {
         assert!(sum.get(what).is_some_and(|count| *count >= 20), "{what}: {sum:?}");
     }

@@ -92,6 +92,12 @@ fn a_destination_that_forgets_when_a_table_was_emptied_is_caught() {
     assert_caught(Mutant::EmptiedForgotten, Scenario::Stream);
 }
 
+#[test]
+fn rejected_records_kept_too_late_are_caught() {
+    assert_caught(Mutant::LettersLate, Scenario::Stream);
+    assert_caught(Mutant::LettersLate, Scenario::LoadThenStream);
+}
+
 // B193
 #[test]
 fn a_row_left_under_its_old_key_is_caught() {

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorStatus, StatusDetails, StatusQuery};
-use tarn_model::{CdcBatch, MirrorSpec, MirrorState, PeerKind, TableLoad, Timestamp};
+use tarn_model::{CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, TableLoad, Timestamp};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
@@ -76,6 +76,10 @@ struct CdcStatus {
     destination_type: Option<PeerKind>,
     /// Rows that changes brought.
     rows_synced: u64,
+    /// Records that could not be taken.
+    record_errors: RecordErrors,
+    /// Why the mirror is FAILED; empty in any other state.
+    failure: String,
 }
 
 /// Progress of a snapshot.
@@ -144,6 +148,8 @@ impl From<StatusDetails> for CdcStatus {
             source_type: details.source_kind,
             destination_type: details.destination_kind,
             rows_synced: details.rows_synced,
+            record_errors: details.record_errors,
+            failure: details.failure,
         }
     }
 }

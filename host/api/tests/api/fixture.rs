@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use tarn_api::{Credentials, Limits, PeerAddress, router};
 use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
-    CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, PeerProbe, Pending,
-    Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
+    Books, CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, PeerProbe,
+    Pending, Progress, Purpose, ReplayOutcome, Replayer, ScriptCompiler, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
-    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question,
-    ScriptLanguage, Secret,
+    Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem,
+    Question, ScriptLanguage, Secret,
 };
 use tower::ServiceExt as _;
 
@@ -101,6 +101,28 @@ impl Inspector for Stores {
                 || Err(Failure::permanent("question_unknown", "this connector cannot answer the question"));
             let answers = self.answers.lock().expect("whole");
             answers.get(&(peer.name.clone(), kind)).cloned().unwrap_or_else(unknown)
+        })
+    }
+}
+
+/// Takes every letter that is named.
+impl Replayer for Stores {
+    fn replay<'a>(
+        &'a self,
+        _mirror: &'a Mirror,
+        ids: &'a [i64],
+        _limit: u32,
+    ) -> Pending<'a, Result<Vec<ReplayOutcome>, Failure>> {
+        Box::pin(async move {
+            if let Some(reason) = self.unreachable.lock().expect("whole").clone() {
+                return Err(Failure::retry("unreachable", reason));
+            }
+            let replayed = |id: &i64| ReplayOutcome {
+                id: *id,
+                state: DeadLetterState::Replayed,
+                message: String::new(),
+            };
+            Ok(ids.iter().map(replayed).collect())
         })
     }
 }
@@ -204,7 +226,9 @@ impl Fixture {
             inspector: Arc::clone(&stores) as Arc<dyn Inspector>,
             compiler: Arc::new(Compiler),
             connectors: connectors(),
+            replayer: Arc::clone(&stores) as Arc<dyn Replayer>,
             progress: Progress::default(),
+            books: Books::default(),
         };
         let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "0.1.0".into() };
         let control = Control::new(parts, settings);

@@ -9,6 +9,7 @@ mod connections;
 mod contract;
 mod counts;
 mod creation;
+mod dead_letters;
 mod described;
 mod document;
 mod edits;

@@ -3,7 +3,9 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tarn_model::{MirrorState, Position, RowCounts};
+use tarn_batch::{BatchWriter, Column, Op, RowHeader, Table, Type, Version};
+use tarn_catalog::{LettersKept, NewLetter, letter_digest};
+use tarn_model::{MirrorState, Position, RecordStage, RowCounts, Timestamp};
 use tarn_replication::{BatchRecord, Checkpoint, Checkpoints as _, PartitionDone, SnapshotLedger as _};
 
 use crate::described::operations;
@@ -48,7 +50,53 @@ pub async fn play_the_run(fixture: &Fixture) {
     catalog.checkpoints(id).save(&checkpoint).await.expect("stored");
     let counts = RowCounts { inserts_count: 3, updates_count: 2, ..RowCounts::default() };
     catalog.count_rows(id, &[("orders".into(), counts)]).await.expect("stored");
+    let kept = catalog.keep_letters(id, &[letter()], 1 << 20).await.expect("stored");
+    assert_eq!(kept, LettersKept::Done);
     fixture.observe("orders", MirrorState::Running).await;
+}
+
+/// An order that the script could not take.
+pub fn letter() -> NewLetter {
+    let column = |name: &str, data_type, type_name: &str, key| Column {
+        name: name.to_owned(),
+        data_type,
+        type_name: type_name.to_owned(),
+        nullable: key == 0,
+        key,
+        attribute: 1,
+    };
+    let mut writer = BatchWriter::default();
+    let table = writer.add_table(Table {
+        id: 1,
+        schema: "public".to_owned(),
+        name: "orders".to_owned(),
+        version: 1,
+        columns: vec![column("id", Type::Int8, "bigint", 1), column("country", Type::Text, "text", 0)],
+    });
+    let version = Version { commit: 27_440_072, ordinal: 0 };
+    let commit_time_us = 1_732_795_210_000_000;
+    writer.begin_row(table, &RowHeader { op: Op::Insert, version, commit_time_us, transaction: 731 });
+    writer.value(&7_i64.to_le_bytes());
+    writer.null();
+    writer.end_row();
+    NewLetter {
+        identity: letter_digest(&[b"7"]),
+        row_keys: vec![letter_digest(&[b"orders", b"7"])],
+        table: "public.orders".to_owned(),
+        key: "id=7".to_owned(),
+        kind: "insert".to_owned(),
+        stage: RecordStage::Script,
+        position: version.commit,
+        ordinal: version.ordinal,
+        commit_time: Some(Timestamp::from_micros(commit_time_us)),
+        script: "mask".to_owned(),
+        script_version: 1,
+        line: 2,
+        function: "onRecord".to_owned(),
+        message: "attempt to index a nil value (field 'country')".to_owned(),
+        log_lines: vec!["order 7".to_owned()],
+        record: writer.finish(),
+    }
 }
 
 /// The slot of the example, in the words of the contract of connectors, and one of somebody else.

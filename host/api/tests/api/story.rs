@@ -74,6 +74,7 @@ impl Story {
         self.tell(&["listSlots", "listActivity", "listMirrors", "listMirrorNames", "getMirrorStatus"]).await;
         self.tell(&["getInitialLoad", "listBatches", "listBatchesByName", "graphRows"]).await;
         self.tell(&["countTableChanges", "countRowsSynced", "countRows", "replaceTags", "listTags"]).await;
+        self.tell(&["listDeadLetters", "showDeadLetter", "replayDeadLetters", "discardDeadLetters"]).await;
         self.tell(&["listLogs", "changeMirrorState"]).await;
     }
 

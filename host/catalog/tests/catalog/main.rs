@@ -3,6 +3,7 @@
 mod batches;
 mod checkpoints;
 mod crash;
+mod dead_letters;
 mod files;
 mod fixture;
 mod history;

@@ -73,3 +73,26 @@ on_both! {
         assert_eq!(catalog.drop_script(2).await.expect("answered"), ScriptDropped::Unknown);
     }
 }
+
+on_both! {
+    async fn every_script_of_a_chain_is_in_use(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        for name in ["mask", "route", "spare"] {
+            catalog.store_script(None, &lua(name, name)).await.expect("stored");
+        }
+        for peer in [postgres_peer("pg", ""), clickhouse_peer("ch")] {
+            catalog.store_peer(&peer, true).await.expect("stored");
+        }
+        let mut chained = spec("m");
+        chained.script = "mask, route@1".into();
+        catalog.create_mirror(&chained).await.expect("created");
+        for id in [1, 2] {
+            assert_eq!(catalog.drop_script(id).await.expect("answered"), ScriptDropped::InUse(vec!["m".into()]));
+        }
+        assert_eq!(catalog.drop_script(3).await.expect("dropped"), ScriptDropped::Done);
+        chained = spec("n");
+        chained.script = "mask,spare".into();
+        let gone = catalog.create_mirror(&chained).await.expect("answered");
+        assert_eq!(gone, tarn_catalog::MirrorCreated::Gone("script"));
+    }
+}

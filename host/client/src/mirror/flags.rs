@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
-use tarn_model::{MirrorEdit, MirrorSpec, TableMapping};
+use tarn_model::{Enumerated as _, MirrorEdit, MirrorSpec, RecordErrorPolicy, TableMapping};
 
 use crate::error::Error;
 
@@ -83,7 +83,7 @@ pub struct SpecFlags {
     /// Replace the rows that an earlier mirror brought.
     #[arg(long, conflicts_with = "file")]
     resync: bool,
-    /// Script that transforms records: name, or name@version.
+    /// Scripts that transform records, in their order: name, or name@version, several with commas between them.
     #[arg(long, default_value = "", conflicts_with = "file")]
     script: String,
     /// Publication to use; the mirror makes its own by default.
@@ -120,6 +120,18 @@ pub struct NumberFlags {
     /// Tables loaded at the same time, 1 by default.
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     tables_in_parallel: u32,
+    /// What becomes of a record that cannot be taken: stop (the default), skip, or dead-letter, which keeps it.
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    record_errors: Option<RecordErrorPolicy>,
+    /// Records that may be left out of ten times as many, 1000 by default: one more stops the mirror.
+    #[arg(long, value_name = "RECORDS", default_value_t = 0, hide_default_value = true)]
+    record_error_limit: u32,
+}
+
+/// A policy as people write it.
+fn policy(text: &str) -> Result<RecordErrorPolicy, String> {
+    let name = text.replace('-', "_").to_ascii_uppercase();
+    RecordErrorPolicy::from_name(&name).ok_or_else(|| "stop, skip or dead-letter is expected".to_owned())
 }
 
 /// What an edit changes.
@@ -167,6 +179,8 @@ impl SpecFlags {
             soft_delete_col_name: self.soft_delete_column,
             synced_at_col_name: self.synced_at_column,
             script: self.script,
+            record_error_policy: self.numbers.record_errors.unwrap_or_default(),
+            record_error_limit: self.numbers.record_error_limit,
             ..MirrorSpec::default()
         };
         spec.fill_defaults();
@@ -198,6 +212,8 @@ impl EditFlags {
             snapshot_max_parallel_workers: self.numbers.workers,
             snapshot_num_tables_in_parallel: self.numbers.tables_in_parallel,
             skip_initial_snapshot_for_table_additions: self.no_snapshot,
+            record_error_policy: self.numbers.record_errors,
+            record_error_limit: self.numbers.record_error_limit,
         })
     }
 }
@@ -205,8 +221,14 @@ impl EditFlags {
 impl NumberFlags {
     /// Whether any is given.
     fn is_given(&self) -> bool {
-        let small = [self.batch_size, self.rows_per_partition, self.workers, self.tables_in_parallel];
-        self.idle_timeout != 0 || small.iter().any(|number| *number != 0)
+        let small = [
+            self.batch_size,
+            self.rows_per_partition,
+            self.workers,
+            self.tables_in_parallel,
+            self.record_error_limit,
+        ];
+        self.idle_timeout != 0 || self.record_errors.is_some() || small.iter().any(|number| *number != 0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tarn_model::Timestamp;
+use tarn_model::{Enumerated as _, RecordErrorPolicy, RecordErrors, Timestamp};
 
 use crate::answer::{Batch, MirrorList, MirrorStatus, TableLoad};
 use crate::calls::state_name;
@@ -46,6 +46,8 @@ fn described(status: &MirrorStatus) -> String {
         ("to", config.destination_peer.clone()),
         ("created", second(created_at).to_owned()),
         ("script", config.script.clone()),
+        ("record errors", record_errors(&cdc_status.record_errors, config.record_error_policy)),
+        ("failed", cdc_status.failure.clone()),
         ("publication", config.publication()),
         ("slot", config.slot()),
         ("snapshot", if config.do_initial_snapshot { "yes" } else { "no" }.to_owned()),
@@ -77,6 +79,23 @@ fn described(status: &MirrorStatus) -> String {
         let _fits = write!(text, "\n{}", batches(&newest));
     }
     text
+}
+
+/// The policy and what came of it; nothing of a mirror that stops and never had to.
+fn record_errors(errors: &RecordErrors, policy: RecordErrorPolicy) -> String {
+    let counts = [
+        (errors.skipped, "skipped"),
+        (errors.waiting, "dead letters wait"),
+        (errors.replayed, "replayed"),
+        (errors.discarded, "discarded"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<_> = counts.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
+    match (policy, counts.is_empty()) {
+        (RecordErrorPolicy::Stop, true) => String::new(),
+        (policy, true) => policy.name().to_owned(),
+        (policy, false) => format!("{}: {}", policy.name(), counts.join(", ")),
+    }
 }
 
 /// `3/12`, or nothing before there is a plan.
@@ -118,12 +137,14 @@ mod tests {
             "createdAt": "2026-01-01T10:00:00.123456Z", "cdcStatus": {
                 "config": {"flowJobName": "orders", "sourceName": "shop", "destinationName": "analytics",
                     "doInitialSnapshot": true, "maxBatchSize": 250_000, "idleTimeoutSeconds": "10",
+                    "recordErrorPolicy": "DEAD_LETTER",
                     "tableMappings": [{"sourceTableIdentifier": "public.orders",
                         "destinationTableIdentifier": "orders", "exclude": ["a", "b"]}]},
                 "snapshotStatus": {"clones": [{"tableName": "orders", "sourceTable": "public.orders",
                     "numPartitionsCompleted": 3, "numPartitionsTotal": 12, "numRowsSynced": "1234567"}]},
                 "cdcBatches": [{"batchId": "2", "numRows": "1000", "startTime": "2026-01-01T10:00:01.5Z",
                     "endTime": null}],
+                "recordErrors": {"skipped": "0", "waiting": "1200", "replayed": "3", "discarded": "0", "bytes": "9"},
                 "rowsSynced": "1000"}});
         let status: MirrorStatus = tarn_json::from_value(&answer).expect("an answer");
         let expected = "\
@@ -132,6 +153,7 @@ state          RUNNING
 from           shop
 to             analytics
 created        2026-01-01T10:00:00
+record errors  DEAD_LETTER: 1,200 dead letters wait, 3 replayed
 publication    tarn_pub_orders
 slot           tarn_slot_orders
 snapshot       yes

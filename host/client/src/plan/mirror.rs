@@ -11,7 +11,7 @@ use super::Change;
 type IntoEdit = fn(&mut MirrorEdit, &MirrorSpec);
 
 /// Fields that an edit changes, with their way into it.
-const EDITABLE: [(&str, IntoEdit); 5] = [
+const EDITABLE: [(&str, IntoEdit); 7] = [
     ("max_batch_size", |edit, spec| edit.batch_size = spec.max_batch_size),
     ("idle_timeout_seconds", |edit, spec| edit.idle_timeout = spec.idle_timeout_seconds),
     ("snapshot_num_rows_per_partition", |edit, spec| {
@@ -23,6 +23,8 @@ const EDITABLE: [(&str, IntoEdit); 5] = [
     ("snapshot_num_tables_in_parallel", |edit, spec| {
         edit.snapshot_num_tables_in_parallel = spec.snapshot_num_tables_in_parallel;
     }),
+    ("record_error_policy", |edit, spec| edit.record_error_policy = Some(spec.record_error_policy)),
+    ("record_error_limit", |edit, spec| edit.record_error_limit = spec.record_error_limit),
 ];
 
 /// Fields that are looked at elsewhere, or that say what happened once.
@@ -123,6 +125,8 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tarn_model::RecordErrorPolicy;
+
     use super::*;
 
     fn table(source: &str) -> TableMapping {
@@ -165,9 +169,11 @@ mod tests {
         wanted.snapshot_num_rows_per_partition = 3;
         wanted.snapshot_max_parallel_workers = 5;
         wanted.snapshot_num_tables_in_parallel = 6;
+        wanted.record_error_policy = RecordErrorPolicy::DeadLetter;
+        wanted.record_error_limit = 7;
         wanted.tables = vec![table("public.b"), table("public.c")];
         let difference = compare(&stored, &wanted);
-        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 7));
+        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 9));
         let mut edited = difference.edit.apply_to(&stored);
         edited.tables.sort_by(|one, other| one.source.cmp(&other.source));
         assert_eq!(edited, wanted, "the edit brings the one to the other");

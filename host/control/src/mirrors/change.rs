@@ -3,8 +3,8 @@
 
 use tarn_catalog::MirrorMove;
 use tarn_model::{
-    DropOptions, Enumerated as _, Mirror, MirrorEdit, MirrorSpec, MirrorState, Problem, StateRequest,
-    TableMapping, Verdict, decide, refusal,
+    DropOptions, Enumerated as _, Mirror, MirrorEdit, MirrorSpec, MirrorState, Problem, RecordErrorPolicy,
+    StateRequest, TableMapping, Verdict, decide, refusal,
 };
 
 use super::rules;
@@ -134,10 +134,30 @@ impl Control {
         if spec.tables.is_empty() {
             problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
         }
+        self.check_policy(mirror, edit, &mut problems).await?;
         if problems.is_empty() && !edit.additional_tables.is_empty() {
             problems = self.look_at_added(&spec, edit).await?;
         }
         Ok(problems)
+    }
+
+    /// Only under DEAD_LETTER is a change held back that leaves out what a letter has.
+    async fn check_policy(
+        &self,
+        mirror: &Mirror,
+        edit: &MirrorEdit,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), ControlError> {
+        let kept = RecordErrorPolicy::DeadLetter;
+        let leaves = edit.record_error_policy.is_some_and(|policy| policy != kept);
+        if mirror.spec.record_error_policy == kept && leaves {
+            let waiting = self.catalog().record_errors(mirror.id).await?.waiting;
+            if waiting > 0 {
+                let message = format!("cannot change while {waiting} dead letters wait");
+                problems.push(Problem::new("record_error_policy", message, "replay or discard them first"));
+            }
+        }
+        Ok(())
     }
 
     /// Lets the stores say what they think of added tables.

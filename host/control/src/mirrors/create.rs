@@ -1,7 +1,7 @@
 //! Creating a mirror: every check before either side is touched, one answer with every problem.
 
 use tarn_catalog::MirrorCreated;
-use tarn_model::{MirrorSpec, MirrorState, Peer, Problem, ScriptReference, workflow_id};
+use tarn_model::{MirrorSpec, MirrorState, Peer, Problem, ScriptChain, ScriptChainError, workflow_id};
 
 use super::rules;
 use crate::error::one_line;
@@ -149,13 +149,19 @@ impl Control {
             problems.push(Problem::new("script", allowance.scripts_denied(), "or leave it out"));
             return Ok(());
         }
-        let Some(reference) = ScriptReference::parse(&spec.script) else {
-            problems.push(Problem::new("script", "is neither name nor name@version", "write mask or mask@2"));
-            return Ok(());
+        let chain = match ScriptChain::parse(&spec.script) {
+            Ok(chain) => chain,
+            Err(error) => {
+                problems.push(not_a_chain(error));
+                return Ok(());
+            }
         };
-        if self.catalog().script(&reference).await?.is_none() {
-            let message = format!("there is no script {}", spec.script);
-            problems.push(Problem::new("script", message, "upload it first"));
+        for reference in chain.references() {
+            if self.catalog().script(reference).await?.is_none() {
+                let version = reference.version.map_or_else(String::new, |version| format!("@{version}"));
+                let message = format!("there is no script {}{version}", reference.name);
+                problems.push(Problem::new("script", message, "upload it first"));
+            }
         }
         Ok(())
     }
@@ -170,6 +176,22 @@ impl Control {
             }
         }
         Ok(())
+    }
+}
+
+fn not_a_chain(error: ScriptChainError) -> Problem {
+    match error {
+        ScriptChainError::Form(part) => {
+            let message = format!("{part:?} is neither name nor name@version");
+            Problem::new("script", message, "write mask, mask@2, or several with commas between them")
+        }
+        ScriptChainError::Twice(name) => {
+            Problem::new("script", format!("names {name} twice"), "name each script once")
+        }
+        ScriptChainError::TooLong => {
+            let message = format!("names more than {} scripts", ScriptChain::LENGTH_MAX);
+            Problem::new("script", message, "make one script of several by require")
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Mirrors as people see them.
 
 use tarn_catalog::{BatchPage, BatchQuery};
-use tarn_model::{CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RowCounts, TableLoad, Timestamp};
+use tarn_model::{
+    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, TableLoad, Timestamp,
+};
 
 use crate::config::STATUS_BATCHES_MAX;
 use crate::{Control, ControlError};
@@ -56,6 +58,10 @@ pub struct StatusDetails {
     pub destination_kind: Option<PeerKind>,
     /// Rows that changes brought.
     pub rows_synced: u64,
+    /// Records that could not be taken.
+    pub record_errors: RecordErrors,
+    /// Why it is FAILED, for a person; empty in any other state.
+    pub failure: String,
 }
 
 /// Rows a mirror brought to its destination.
@@ -125,6 +131,8 @@ impl Control {
             source_kind: catalog.peer_kind(&mirror.spec.source_peer).await?,
             destination_kind: catalog.peer_kind(&mirror.spec.destination_peer).await?,
             rows_synced: mirror.rows_synced,
+            record_errors: catalog.record_errors(mirror.id).await?,
+            failure: mirror.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
             spec: mirror.spec.clone(),
         })
     }

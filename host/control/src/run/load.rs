@@ -9,7 +9,6 @@ use tarn_replication::{
 };
 use tarn_wasm::{HeldPoint, SourceInstance};
 
-use super::stream::record_policy;
 use super::{LifeEnd, MirrorRun};
 use crate::instances::MirrorInstances;
 
@@ -137,7 +136,7 @@ impl MirrorRun {
             workers: spec.snapshot_max_parallel_workers,
             tables_in_parallel: spec.snapshot_num_tables_in_parallel,
             batch_rows_max: spec.max_batch_size,
-            records: record_policy(spec),
+            records: self.records.clone(),
             bounds: SnapshotBounds::default(),
         }
     }
@@ -147,7 +146,7 @@ impl MirrorRun {
 /// on after they changed, and the stream that would tell of it comes later.
 async fn prepare_again(instances: &MirrorInstances) -> Result<(), Failure> {
     let schema = instances.source().await?.schema().await?;
-    instances.destination().await?.prepare(&schema).await
+    instances.store().await?.prepare(&schema).await
 }
 
 /// An instance that holds a point to load at, for as long as it lives.

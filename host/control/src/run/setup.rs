@@ -24,7 +24,7 @@ impl MirrorRun {
         let mut source = instances.source().await?;
         let start = source.setup().await?;
         let schema = source.schema().await?;
-        let mut destination = instances.destination().await?;
+        let mut destination = instances.store().await?;
         if spec.resync {
             // What an earlier mirror left there is replaced.
             destination.drop_tables(&destinations(&spec.tables)).await?;
@@ -56,7 +56,7 @@ impl MirrorRun {
             let settings = instances.source_settings();
             let start = source.alter(&settings).await?;
             let schema = source.schema().await?;
-            instances.destination().await?.prepare(&schema).await?;
+            instances.store().await?.prepare(&schema).await?;
             // Added ones too: a table that an unfinished edit removed may be back with another target.
             let changed: Vec<_> =
                 edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
@@ -77,9 +77,24 @@ impl MirrorRun {
         self.watch.info("resync: loading everything again");
         let mut source = instances.source().await?;
         self.remove_from_source(&mut source).await?;
-        instances.destination().await?.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
+        instances.store().await?.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
+        self.void_letters().await?;
         self.observe(MirrorState::Setup).await
+    }
+}
+
+impl MirrorRun {
+    /// Gives up the dead letters that wait: the load brings their rows again, or they are gone at the source.
+    async fn void_letters(&self) -> Result<(), Failure> {
+        let book = self.workshop.books.of(self.mirror.id);
+        let _turn = book.turn_alone().await;
+        let void = self.workshop.catalog.void_letters(self.mirror.id, None, None).await?;
+        book.forget(void.iter().map(|mark| mark.identity.as_str()));
+        if !void.is_empty() {
+            self.watch.info(format!("gave up {} dead letters: the load brings their rows again", void.len()));
+        }
+        Ok(())
     }
 }
 

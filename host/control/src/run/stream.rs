@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tarn_model::{Failure, MirrorSpec};
-use tarn_replication::{
-    Instances as _, RecordPolicy, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
-};
+use tarn_model::Failure;
+use tarn_replication::{Instances as _, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream};
 use tarn_wasm::SourceInstance;
 
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
+use crate::records::sieve::Sieve;
 
 impl MirrorRun {
     /// Streams every table alike, from the last checkpoint until asked to stop.
@@ -56,18 +55,21 @@ impl MirrorRun {
         let parts = StreamParts {
             source,
             transform: instances.transform().await?,
-            destination: Counting::new(
-                instances.destination().await?,
-                self.mirror.id,
-                &self.mirror.spec,
-                self.workshop.journal.clone(),
+            destination: Sieve::new(
+                Counting::new(
+                    instances.store().await?,
+                    self.mirror.id,
+                    &self.mirror.spec,
+                    self.workshop.journal.clone(),
+                ),
+                instances.sieve(),
             ),
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {
             batch_rows_max: self.mirror.spec.max_batch_size,
             idle_timeout: Duration::from_secs(self.mirror.spec.idle_timeout_seconds),
-            records: record_policy(&self.mirror.spec),
+            records: self.records.clone(),
             bounds: StreamBounds::default(),
         };
         let stopped = stream(parts, resume, settings, run).await?;
@@ -76,9 +78,4 @@ impl MirrorRun {
         }
         Ok(())
     }
-}
-
-/// A record that the script cannot take stops the mirror.
-pub(super) fn record_policy(spec: &MirrorSpec) -> RecordPolicy {
-    RecordPolicy::Stop { script: spec.script.clone() }
 }

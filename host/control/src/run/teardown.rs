@@ -56,7 +56,8 @@ impl MirrorRun {
         // A script plays no part here, and may be gone.
         let spec = tarn_model::MirrorSpec { script: String::new(), ..self.mirror.spec.clone() };
         let instances =
-            MirrorInstances::new(&workshop.catalog, &workshop.plugins, &spec, &self.watch).await?;
+            MirrorInstances::new(&workshop.catalog, &workshop.plugins, &spec, &self.watch, self.sieve(&spec))
+                .await?;
         self.take_back(&instances).await
     }
 

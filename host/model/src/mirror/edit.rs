@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{MirrorSpec, TableMapping};
+use crate::record_error::RecordErrorPolicy;
 
 /// Changed settings of a paused mirror. Zero or empty means unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -24,6 +25,10 @@ pub struct MirrorEdit {
     pub snapshot_num_tables_in_parallel: u32,
     /// Whether added tables stream from now on without their existing rows.
     pub skip_initial_snapshot_for_table_additions: bool,
+    /// What becomes of a record that cannot be taken; null means unchanged.
+    pub record_error_policy: Option<RecordErrorPolicy>,
+    /// Records that may be left out of ten times as many.
+    pub record_error_limit: u32,
 }
 
 impl MirrorEdit {
@@ -39,6 +44,7 @@ impl MirrorEdit {
             (&mut edited.snapshot_num_rows_per_partition, self.snapshot_num_rows_per_partition),
             (&mut edited.snapshot_max_parallel_workers, self.snapshot_max_parallel_workers),
             (&mut edited.snapshot_num_tables_in_parallel, self.snapshot_num_tables_in_parallel),
+            (&mut edited.record_error_limit, self.record_error_limit),
         ] {
             if change != 0 {
                 *setting = change;
@@ -46,6 +52,9 @@ impl MirrorEdit {
         }
         if self.idle_timeout != 0 {
             edited.idle_timeout_seconds = self.idle_timeout;
+        }
+        if let Some(policy) = self.record_error_policy {
+            edited.record_error_policy = policy;
         }
         edited
     }

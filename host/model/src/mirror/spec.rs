@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::TableMapping;
 use crate::enumerated::{Enumerated, serde_by_name};
+use crate::record_error::RecordErrorPolicy;
+use crate::script::joined;
 
 /// A mirror as a person defined it, defaults filled in. Times are in seconds, sizes in rows. It
 /// serialises under the API's names, in the catalog as in answers.
@@ -54,8 +56,15 @@ pub struct MirrorSpec {
     pub soft_delete_col_name: String,
     /// Column of the write's time; empty means `_tarn_synced_at`.
     pub synced_at_col_name: String,
-    /// Script that transforms records, `name` or `name@version`; empty means none.
+    /// Scripts that transform records, in this order: `name` or `name@version`, several with commas between
+    /// them. A list of such texts is taken too; empty means none.
+    #[serde(deserialize_with = "joined")]
     pub script: String,
+    /// What becomes of a record that the scripts or the destination cannot take.
+    pub record_error_policy: RecordErrorPolicy,
+    /// Of ten times as many records, so many may be left out, also by the policies SKIP and DEAD_LETTER: one
+    /// more stops the mirror.
+    pub record_error_limit: u32,
     /// The types the destination's tables are made of; kept for clients that send it.
     pub system: TypeSystem,
     /// Settings by name; kept for clients that send them.
@@ -80,6 +89,10 @@ impl Enumerated for TypeSystem {
 serde_by_name!(TypeSystem);
 
 impl MirrorSpec {
+    /// A record in ten, over ten thousand: data that is wrong here and there stays below it, a script that is
+    /// wrong for one of several tables does not, and meets it within a second of a busy stream.
+    pub const RECORD_ERROR_LIMIT: u32 = 1_000;
+
     /// The publication the source reads.
     pub fn publication(&self) -> String {
         if self.publication_name.is_empty() {
@@ -110,6 +123,7 @@ impl MirrorSpec {
             (&mut self.snapshot_num_rows_per_partition, 1_000_000),
             (&mut self.snapshot_max_parallel_workers, 4),
             (&mut self.snapshot_num_tables_in_parallel, 1),
+            (&mut self.record_error_limit, Self::RECORD_ERROR_LIMIT),
         ] {
             if *setting == 0 {
                 *setting = default;
@@ -131,6 +145,7 @@ mod tests {
             MirrorSpec { name: "m".into(), snapshot_max_parallel_workers: 2, ..MirrorSpec::default() };
         spec.fill_defaults();
         assert_eq!((spec.max_batch_size, spec.idle_timeout_seconds), (250_000, 10));
+        assert_eq!((spec.record_error_policy, spec.record_error_limit), (RecordErrorPolicy::Stop, 1_000));
         assert_eq!(
             (spec.snapshot_num_rows_per_partition, spec.snapshot_max_parallel_workers),
             (1_000_000, 2)

@@ -9,9 +9,9 @@ use super::{Effect, Event, Machine, Now, Part, Script};
 use crate::batch::Batch;
 use crate::checkpoint::Resume;
 use crate::destination::Ack;
+use crate::records::Records;
 use crate::settings::{StreamBounds, StreamSettings};
 use crate::source::Changes;
-use crate::transform::RecordPolicy;
 
 const DURABLE: Ack = Ack { rows: 0, bytes: 0, durable: true };
 
@@ -26,7 +26,7 @@ impl Bench {
         let settings = StreamSettings {
             batch_rows_max: 10,
             idle_timeout: Duration::from_secs(10),
-            records: RecordPolicy::Skip,
+            records: Records::stop(),
             bounds: StreamBounds {
                 window_bytes_max: 20_000,
                 batch_bytes_max: 5_000,

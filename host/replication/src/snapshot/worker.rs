@@ -293,7 +293,10 @@ impl<S: SnapshotSource, T: Transform> Reader<S, T> {
                 return Ok(Filled { batches, end: End::Reached });
             };
             let batch = match &mut self.transform {
-                Some(transform) => settings.records.judge(transform.apply(batch).await?, observer)?,
+                Some(transform) => {
+                    let answer = transform.apply(batch.clone()).await?;
+                    settings.records.judge(&batch, answer, observer).await?
+                }
                 None => batch,
             };
             if batch.rows > 0 {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tarn_model::{Failure, Position};
+use tarn_model::{Failure, Position, RecordStage};
 use tarn_replication::{
-    Ack, Batch, Changes, Checkpoint, Checkpoints, Destination, Limits, Notice, Observer, Rejection, Source,
-    Transform, Transformed,
+    Ack, Batch, Changes, Checkpoint, Checkpoints, Destination, LeavingOut, Limits, Notice, Observer,
+    RecordDesk, Records, Rejection, Source, Transform, Transformed,
 };
 
 /// Lines of what happened, in order.
@@ -32,7 +32,7 @@ impl Observer for Journal {
                 self.line(format!("retry {attempt}: {}", failure.code))
             }
             Notice::Recovered { attempts } => self.line(format!("recovered from {attempts}")),
-            Notice::RecordSkipped(rejection) => self.line(format!("skipped {}", rejection.key)),
+            Notice::RecordLeftOut(rejection) => self.line(format!("left out {}", rejection.key)),
             Notice::RowsDropped { rows } => self.line(format!("dropped {rows}")),
             Notice::BatchEnded(record) => self.line(format!("batch {} of {}", record.number, record.rows)),
             Notice::PartitionEnded(done) => {
@@ -105,6 +105,23 @@ impl Source for FakeSource {
     }
 }
 
+/// Takes note of nothing but that a record came.
+pub struct FakeDesk(pub Journal);
+
+impl RecordDesk for FakeDesk {
+    fn leave_out<'a>(&'a self, batch: &'a Batch, rejected: &'a [Rejection]) -> LeavingOut<'a> {
+        Box::pin(async move {
+            self.0.line(format!("noted {} of {}", rejected.len(), batch.rows));
+            Ok(())
+        })
+    }
+}
+
+/// Goes on without rejected records.
+pub fn skipping() -> Records {
+    Records::leave_out(Arc::new(FakeDesk(Journal::default())), 1_000)
+}
+
 /// Rejects the first row of each batch, drops the second.
 pub struct FakeScript;
 
@@ -116,6 +133,11 @@ impl Transform for FakeScript {
             key: "id=42".to_owned(),
             line: 3,
             message: "attempt to index a nil value".to_owned(),
+            stage: RecordStage::Script,
+            script: "mask".to_owned(),
+            script_version: 2,
+            function: "onRecord".to_owned(),
+            log_lines: vec!["seen 41".to_owned()],
         };
         Ok(Transformed { batch: batch(given.rows - 2), dropped: 1, rejected: vec![rejected] })
     }

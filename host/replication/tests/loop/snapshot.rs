@@ -5,12 +5,12 @@ use std::time::Duration;
 use tarn_model::Failure;
 use tarn_replication::{
     Batch, HeldSnapshot, Instances, Limits, NoTransform, PartitionDone, PartitionProgress, PartitionRead,
-    PartitionState, RecordPolicy, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger, SnapshotSettings,
-    SnapshotSource, TableProgress, snapshot,
+    PartitionState, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger, SnapshotSettings, SnapshotSource,
+    TableProgress, snapshot,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::fakes::{FakeDestination, Journal, Reply, batch, position};
+use crate::fakes::{FakeDestination, Journal, Reply, batch, position, skipping};
 
 /// Partitions of four reads of ten rows each.
 struct FakeLoader {
@@ -98,7 +98,7 @@ fn settings(workers: u32) -> SnapshotSettings {
         workers,
         tables_in_parallel: 1,
         batch_rows_max: 20,
-        records: RecordPolicy::Skip,
+        records: skipping(),
         bounds: SnapshotBounds::default(),
     }
 }

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use tarn_model::{Failure, FailureClass};
 use tarn_replication::{
-    Ended, NoTransform, RecordPolicy, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
-    supervise,
+    Ended, NoTransform, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream, supervise,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::fakes::{FakeCheckpoints, FakeDestination, FakeSource, Journal, Reply, position};
+use crate::fakes::{FakeCheckpoints, FakeDestination, FakeSource, Journal, Reply, position, skipping};
 
 fn run(journal: &Journal) -> Run {
     Run::new(Arc::new(journal.clone()), CancellationToken::new())
@@ -74,7 +73,7 @@ async fn life(journal: Journal, run: Run, rows: u32) -> Result<tarn_replication:
     let settings = StreamSettings {
         batch_rows_max: 10,
         idle_timeout: Duration::ZERO,
-        records: RecordPolicy::Skip,
+        records: skipping(),
         bounds: StreamBounds::default(),
     };
     stream(parts, Resume { position: position(100), sequence: 100, batch: 0 }, settings, run).await

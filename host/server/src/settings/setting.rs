@@ -86,6 +86,48 @@ pub const SCRIPTS_ENABLED: Setting = Setting {
     meaning: "whether scripts may be uploaded and used, whatever the edition says",
 };
 
+pub const SCRIPT_BATCH_MS_MAX: Setting = Setting {
+    name: "script_batch_ms_max",
+    form: "1 to 600000 milliseconds",
+    default: Preset::Otherwise("by edition"),
+    meaning: "time that a script may run for one batch, waiting not counted; one that runs longer is stopped",
+};
+
+pub const SCRIPT_RECORD_MS_MAX: Setting = Setting {
+    name: "script_record_ms_max",
+    form: "1 to 600000 milliseconds",
+    default: Preset::Otherwise("by edition"),
+    meaning: "time that a script may run for a record, where a record is looked for that stops it",
+};
+
+pub const SCRIPT_MEMORY_MIB_MAX: Setting = Setting {
+    name: "script_memory_mib_max",
+    form: "1 to 1024 MiB",
+    default: Preset::Otherwise("by edition"),
+    meaning: "memory that an instance of a script may fill; the stream has one, and each worker of a load",
+};
+
+pub const SCRIPT_OUTPUT_MIB_MAX: Setting = Setting {
+    name: "script_output_mib_max",
+    form: "1 to 1024 MiB",
+    default: Preset::Otherwise("by edition"),
+    meaning: "what a script may make of one batch",
+};
+
+pub const SCRIPT_LOG_LINES_MAX: Setting = Setting {
+    name: "script_log_lines_max",
+    form: "1 to 100000 lines",
+    default: Preset::Otherwise("by edition"),
+    meaning: "lines that a script may write to the mirror's log for one batch; more are counted and left out",
+};
+
+pub const DEAD_LETTER_MIB_MAX: Setting = Setting {
+    name: "dead_letter_mib_max",
+    form: "1 to 16384 MiB",
+    default: Preset::Otherwise("by edition"),
+    meaning: "room for the dead letters of one mirror; it stops when they take more",
+};
+
 pub const CATALOG_URL: Setting = Setting {
     name: "catalog_url",
     form: "a postgres:// URL",
@@ -122,7 +164,7 @@ pub const LOG_FORMAT: Setting = Setting {
 };
 
 /// All of them, in the order of the operator's page.
-pub const SETTINGS: [&Setting; 13] = [
+pub const SETTINGS: [&Setting; 19] = [
     &LISTEN,
     &TLS_CERTIFICATE,
     &TLS_PRIVATE_KEY,
@@ -131,6 +173,12 @@ pub const SETTINGS: [&Setting; 13] = [
     &PASSWORD,
     &EDITION,
     &SCRIPTS_ENABLED,
+    &SCRIPT_BATCH_MS_MAX,
+    &SCRIPT_RECORD_MS_MAX,
+    &SCRIPT_MEMORY_MIB_MAX,
+    &SCRIPT_OUTPUT_MIB_MAX,
+    &SCRIPT_LOG_LINES_MAX,
+    &DEAD_LETTER_MIB_MAX,
     &CATALOG_URL,
     &SEALING_KEY,
     &SEALING_KEY_PREVIOUS,
