@@ -56,6 +56,9 @@ pub struct MirrorSpec {
     pub synced_at_col_name: String,
     /// Script that transforms records, `name` or `name@version`; empty means none.
     pub script: String,
+    /// Records of each table, as they came from the source, that are kept in memory for trying out scripts;
+    /// 0 keeps none.
+    pub recent_records: u32,
     /// The types the destination's tables are made of; kept for clients that send it.
     pub system: TypeSystem,
     /// Settings by name; kept for clients that send them.
