@@ -6,9 +6,10 @@ use tarn_catalog::Catalog;
 use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
-use crate::hooks::{Inspector, PeerProbe, ScriptCompiler, Validator};
+use crate::hooks::{Inspector, PeerProbe, ScriptCompiler, ScriptRunner, Validator};
 use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
+use crate::recent::RecentRecords;
 
 /// What an operator decided.
 #[derive(Clone, Debug)]
@@ -35,6 +36,10 @@ pub struct ControlParts {
     pub connectors: Vec<ConnectorSummary>,
     /// Rows of partitions under way.
     pub progress: Progress,
+    /// Runs scripts that are tried out.
+    pub runner: Arc<dyn ScriptRunner>,
+    /// Records that scripts are tried out on.
+    pub recent: RecentRecords,
 }
 
 /// Peers, mirrors, scripts, batches and logs, with their rules. Clones share it.

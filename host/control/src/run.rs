@@ -27,6 +27,7 @@ use crate::instances::MirrorInstances;
 use crate::journal::Journal;
 use crate::plugins::Plugins;
 use crate::progress::Progress;
+use crate::recent::{RecentRecords, Ring};
 use crate::watch::Watch;
 
 /// What every run shares.
@@ -36,6 +37,7 @@ pub(crate) struct Workshop {
     pub(crate) plugins: Plugins,
     pub(crate) journal: Journal,
     pub(crate) progress: Progress,
+    pub(crate) recent: RecentRecords,
 }
 
 /// A run of one mirror.
@@ -79,6 +81,11 @@ impl MirrorRun {
             DesiredState::Paused => self.rest().await,
             DesiredState::Terminated => self.tear_down().await,
         }
+    }
+
+    /// Where this mirror's recent records are kept, if they are.
+    fn recent(&self) -> Option<Arc<Ring>> {
+        self.workshop.recent.of(self.mirror.id, self.mirror.spec.recent_records)
     }
 
     async fn rest(&self) -> Result<(), Failure> {

@@ -63,7 +63,8 @@ impl Supervisor {
     pub fn new(control: &Control, plugins: Plugins, journal: Journal) -> Self {
         let parts = control.parts();
         let (catalog, progress) = (parts.catalog.clone(), parts.progress.clone());
-        let workshop = Workshop { catalog, plugins, journal, progress };
+        let recent = parts.recent.clone();
+        let workshop = Workshop { catalog, plugins, journal, progress, recent };
         Self {
             workshop,
             wake: control.changes(),

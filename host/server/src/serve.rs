@@ -8,7 +8,8 @@ use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control, ControlParts,
-    ControlSettings, DriverProbe, Journal, Plugins, PluginsError, Progress, Supervisor,
+    ControlSettings, DriverProbe, Journal, Plugins, PluginsError, PoolRunner, Progress, RecentRecords,
+    Supervisor,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -101,6 +102,8 @@ impl Server {
                 compiler: Arc::new(ComponentCompiler::new(&plugins)),
                 connectors: plugins.summaries().to_vec(),
                 progress: Progress::default(),
+                runner: Arc::new(PoolRunner::new(plugins.clone())),
+                recent: RecentRecords::default(),
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );

@@ -8,7 +8,9 @@ use tarn_model::{
     slot_name_problem,
 };
 
-use crate::config::{IDLE_TIMEOUT_SECONDS_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX};
+use crate::config::{
+    IDLE_TIMEOUT_SECONDS_MAX, RECENT_RECORDS_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
+};
 
 /// Problems of a new mirror.
 pub(super) fn of_spec(spec: &MirrorSpec) -> Vec<Problem> {
@@ -71,6 +73,7 @@ fn of_numbers(spec: &MirrorSpec, prefix: &str, problems: &mut Vec<Problem>) {
             SNAPSHOT_PARTITIONS_MAX.into(),
         ),
         ("idle_timeout_seconds", spec.idle_timeout_seconds, IDLE_TIMEOUT_SECONDS_MAX),
+        ("recent_records", u64::from(spec.recent_records), RECENT_RECORDS_MAX.into()),
     ];
     for (field, value, most) in bounded {
         if value > most {
@@ -230,6 +233,7 @@ mod tests {
             (|s| s.snapshot_max_parallel_workers = 129, "snapshot_max_parallel_workers"),
             (|s| s.snapshot_num_tables_in_parallel = 129, "snapshot_num_tables_in_parallel"),
             (|s| s.idle_timeout_seconds = 86_401, "idle_timeout_seconds"),
+            (|s| s.recent_records = 1_001, "recent_records"),
         ];
         for (change, path) in cases {
             let mut spec = good();

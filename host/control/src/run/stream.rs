@@ -12,6 +12,7 @@ use tarn_wasm::SourceInstance;
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
+use crate::recent::Remembering;
 
 impl MirrorRun {
     /// Streams every table alike, from the last checkpoint until asked to stop.
@@ -54,7 +55,7 @@ impl MirrorRun {
         run: Run,
     ) -> Result<(), Failure> {
         let parts = StreamParts {
-            source,
+            source: Remembering::new(source, self.recent()),
             transform: instances.transform().await?,
             destination: Counting::new(
                 instances.destination().await?,
