@@ -47,6 +47,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-plugin-clickhouse", Plugin),
     ("tarn-plugin-script-lua", Plugin),
     ("tarn-guest-misbehaving", Plugin),
+    ("tarn-guest-shouting", Plugin),
     ("tarn-bundle", Bundle),
     ("tarn-harness", Test),
     ("tarn-e2e", Test),
