@@ -169,6 +169,7 @@ fn a_script_is_built_without_a_server_into_the_bytes_that_the_server_makes() {
     assert!(code == Some(0) && said.contains("no entry point"), "{said}");
 }
 
+/// Cases B251 and B253.
 #[test]
 fn uploaded_wasm_that_cannot_be_used_is_refused_by_what_is_wrong_with_it() {
     let shell = Shell::start();
