@@ -16,6 +16,16 @@ impl<T: Serialize> IntoResponse for Answer<T> {
     }
 }
 
+/// An answer with status 200 in which numbers have all their digits and fields keep their order, which the
+/// API's JSON of resources does not do. Its names are in camelCase by themselves.
+pub(crate) struct Exact<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Exact<T> {
+    fn into_response(self) -> Response {
+        axum::Json(self.0).into_response()
+    }
+}
+
 /// An answer that has nothing to say: `{}`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Nothing {}

@@ -94,6 +94,11 @@ impl Authenticator {
     }
 }
 
+/// The user's name in a header that was accepted.
+pub(crate) fn user(header: Option<&[u8]>) -> String {
+    header.and_then(presented).map_or_else(String::new, |(user, _)| user)
+}
+
 /// User and password of a header. The password may hold colons.
 fn presented(header: &[u8]) -> Option<(String, String)> {
     let (scheme, rest) = std::str::from_utf8(header).ok()?.split_once(' ')?;
@@ -129,6 +134,7 @@ mod tests {
         for credentials in [plain, digest] {
             let authenticator = Authenticator::new(&credentials);
             assert!(authenticator.accepts(Some(&header(":p@ss:w/?ord#test"))));
+            assert_eq!(user(Some(&header("ann:p@ss:x"))), "ann");
             for wrong in [":", "", "x:p@ss:w/?ord#test", ":p@ss", ":p@ss:w/?ord#test ", ":sha256:x"] {
                 assert!(!authenticator.accepts(Some(&header(wrong))), "{wrong}");
             }

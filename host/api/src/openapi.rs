@@ -90,7 +90,11 @@ fn described(operation: &Operation) -> Value {
         || json!({"schema": {"type": "object"}}),
         |answer| json!({"schema": reference(&answer.name), "example": operation.example_of("answer")}),
     );
-    responses.insert("200".into(), json!({"description": "Done.", "content": {"application/json": answer}}));
+    let content = match operation.media {
+        Some(media) => json!({media: {"schema": {"type": "string", "format": "binary"}}}),
+        None => json!({"application/json": answer}),
+    };
+    responses.insert("200".into(), json!({"description": "Done.", "content": content}));
     for code in refusals_of(operation) {
         let status = code.status().as_u16().to_string();
         responses.insert(status.clone(), json!({"$ref": format!("#/components/responses/{status}")}));

@@ -85,6 +85,8 @@ pub(crate) struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) request: Option<Resource>,
     pub(crate) answer: Option<Resource>,
+    /// The media type of an answer that is no JSON.
+    pub(crate) media: Option<&'static str>,
     /// What it refuses with, beyond what every route may.
     pub(crate) refusals: Vec<Code>,
 }
@@ -128,6 +130,7 @@ impl Operation {
             parameters: Vec::new(),
             request: None,
             answer: None,
+            media: None,
             refusals: Vec::new(),
         }
     }
@@ -181,6 +184,12 @@ impl Operation {
     /// What it answers with success.
     pub(crate) fn answers<T: ToSchema>(mut self) -> Self {
         self.answer = Some(Resource::of::<T>());
+        self
+    }
+
+    /// It answers bytes of a media type.
+    pub(crate) fn answers_bytes(mut self, media: &'static str) -> Self {
+        self.media = Some(media);
         self
     }
 

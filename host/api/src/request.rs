@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, OriginalUri, Path, Query, Req
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tarn_json::{InputError, from_query, from_value};
@@ -14,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::config::{BODY_BYTES_MAX, Limits, SCRIPT_BODY_BYTES_MAX};
 use crate::error::{ApiError, Code};
+use crate::guard::login::Login;
 
 /// Where scripts are sent to: the paths whose bodies may be large.
 const SCRIPTS_PATH: &str = "/api/v1/scripts";
@@ -38,11 +40,16 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let bytes = whole(request).await?;
+        Self::parse(&whole(request).await?)
+    }
+}
+
+impl Body {
+    fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self(Value::Object(Map::new())));
         }
-        match serde_json::from_slice(&bytes) {
+        match serde_json::from_slice(bytes) {
             Ok(value @ Value::Object(_)) => Ok(Self(value)),
             Ok(_) => Err(InputError::new("", "the body must be a JSON object").into()),
             Err(error) => {
@@ -92,6 +99,35 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
     }
 }
 
+/// The body as it was sent, which holds what JSON values lose: the digits of numbers, the order of fields.
+pub(crate) struct ExactBody {
+    bytes: Bytes,
+    value: Value,
+}
+
+impl ExactBody {
+    /// The body as a request.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        Ok(from_value(&self.value)?)
+    }
+
+    /// The body as text, which is a JSON object.
+    pub(crate) fn exactly<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ApiError> {
+        serde_json::from_slice(&self.bytes).map_err(|error| InputError::new("", error.to_string()).into())
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for ExactBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = whole(request).await?;
+        let Body(value) = Body::parse(&bytes)?;
+        let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
+        Ok(Self { bytes: if is_empty { Bytes::from_static(b"{}") } else { bytes }, value })
+    }
+}
+
 /// The query of the URL read as one shape, by the same rules as a body.
 pub(crate) struct QueryInput<T>(pub(crate) T);
 
@@ -109,6 +145,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryInput<T> 
             }
         }
         Ok(Self(from_query(&Value::Object(object))?))
+    }
+}
+
+/// The user's name that the request was let in with; empty where the login has none.
+pub(crate) struct By(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for By {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(parts.extensions.get().map_or_else(String::new, |Login(user)| user.clone())))
     }
 }
 

@@ -36,7 +36,6 @@ pub(crate) fn all() -> Router<Control> {
     let document = openapi();
     served
         .route("/api/v1/openapi.json", get(move || async move { json_text(document) }))
-        .route("/api/v1/scripts/test", post(scripts::test))
         .route("/api/v1/mirrors/verify", post(later::unimplemented))
         .route("/api/v1/mirrors/verify/{verify_id}", get(later::unimplemented))
         .fallback(no_route)

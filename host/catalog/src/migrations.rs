@@ -8,6 +8,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0001_initial.sql"),
     include_str!("../migrations/0002_hours_and_tags.sql"),
     include_str!("../migrations/0003_dead_letters.sql"),
+    include_str!("../migrations/0004_versions_of_scripts.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.
@@ -101,6 +102,37 @@ mod tests {
             .map(|row| (integer(row, 0).expect("a number"), integer(row, 1).expect("a number")))
             .collect();
         assert_eq!(hours, [(1, 30), (2, 5)]);
+    }
+
+    #[tokio::test]
+    async fn versions_of_scripts_from_before_they_had_cases_and_names_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = Database::sqlite(&folder.path().join("catalog.sqlite")).await.expect("opens");
+        let before =
+            STEPS.iter().position(|step| step.contains("rolled_back_from")).expect("the step is there");
+        apply_steps(&database, &STEPS[..before]).await.expect("the form before");
+        let mut transaction = database.begin().await.expect("begins");
+        for statement in [
+            "INSERT INTO scripts VALUES (1, 'mask', 'lua', 2, 10)",
+            "INSERT INTO script_versions VALUES (1, 1, 'lua', 'one', 'd1', 10)",
+            "INSERT INTO script_versions VALUES (1, 2, 'lua', 'two', 'd2', 20)",
+        ] {
+            sqlx::query(statement).execute(&mut *transaction).await.expect(statement);
+        }
+        transaction.commit().await.expect("committed");
+        database.close().await;
+        let options =
+            crate::CatalogOptions { data_dir: folder.path().into(), ..crate::CatalogOptions::default() };
+        let catalog = crate::Catalog::open(&options).await.expect("opens");
+        let versions = catalog.script_versions(1).await.expect("read");
+        let read: Vec<_> = versions.iter().map(|script| (script.version, script.source.as_str())).collect();
+        assert_eq!(read, [(2, "two"), (1, "one")]);
+        for script in versions {
+            assert_eq!(
+                (script.tests.as_str(), script.created_by.as_str(), script.rolled_back_from),
+                ("", "", None)
+            );
+        }
     }
 
     #[tokio::test]

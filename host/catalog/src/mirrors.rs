@@ -203,7 +203,7 @@ impl Catalog {
         let mut transaction = self.database().begin().await?;
         let done = sqlx::query(
             "UPDATE mirrors SET desired = $1, state = $2, epoch = $3, failure = NULL, spec = $4,
-                 edit = $5, drop_options = $6, updated_us = $7
+                 edit = $5, drop_options = $6, updated_us = $7, script = $11
              WHERE id = $8 AND epoch = $9 AND state = $10",
         )
         .bind(desired_name(moved.desired))
@@ -216,10 +216,16 @@ impl Catalog {
         .bind(seen.id)
         .bind(seen.epoch)
         .bind(seen.state.name())
+        .bind(script_name(&moved.spec))
         .execute(&mut *transaction)
         .await
         .map_err(failed())?;
         if done.rows_affected() == 0 {
+            return Ok(None);
+        }
+        // A script that an edit names must not be dropped at the same time.
+        let takes_script = moved.spec.script != seen.spec.script;
+        if takes_script && hold_what_it_uses(&mut transaction, &moved.spec).await?.is_some() {
             return Ok(None);
         }
         transaction.commit().await.map_err(failed())?;

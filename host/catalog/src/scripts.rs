@@ -22,6 +22,12 @@ pub struct NewScript {
     pub source: String,
     /// The component it was compiled into.
     pub component: Vec<u8>,
+    /// Its cases; empty without any.
+    pub tests: String,
+    /// The user who stores it; empty where the login has no name.
+    pub created_by: String,
+    /// The older version whose code and cases it takes up again.
+    pub rolled_back_from: Option<u32>,
 }
 
 /// What storing a script did.
@@ -52,8 +58,8 @@ pub enum ScriptDropped {
 macro_rules! select_scripts {
     ($rest:literal) => {
         concat!(
-            "SELECT s.id, s.name, v.language, v.source, v.version, v.digest, v.created_us FROM scripts s \
-             JOIN script_versions v ON v.script_id = s.id ",
+            "SELECT s.id, s.name, v.language, v.source, v.version, v.digest, v.created_us, v.tests, v.created_by, \
+             v.rolled_back_from FROM scripts s JOIN script_versions v ON v.script_id = s.id ",
             $rest
         )
     };
@@ -246,8 +252,9 @@ async fn insert_version(
     .await
     .map_err(CatalogError::query("component"))?;
     sqlx::query(
-        "INSERT INTO script_versions (script_id, version, language, source, digest, created_us)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO script_versions (script_id, version, language, source, digest, created_us, tests, created_by,
+             rolled_back_from)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(id)
     .bind(version)
@@ -255,6 +262,9 @@ async fn insert_version(
     .bind(&script.source)
     .bind(&digest)
     .bind(now().micros())
+    .bind(&script.tests)
+    .bind(&script.created_by)
+    .bind(i64::from(script.rolled_back_from.unwrap_or(0)))
     .execute(&mut **transaction)
     .await
     .map_err(CatalogError::query("script version"))?;
@@ -289,5 +299,8 @@ fn script(row: &AnyRow) -> Result<Script, CatalogError> {
         version: small(row, 4)?,
         digest: text(row, 5)?,
         created_at: Timestamp::from_micros(integer(row, 6)?),
+        tests: text(row, 7)?,
+        created_by: text(row, 8)?,
+        rolled_back_from: Some(small(row, 9)?).filter(|version| *version > 0),
     })
 }

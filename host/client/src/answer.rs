@@ -250,6 +250,8 @@ pub(crate) struct Script {
     pub(crate) lang: ScriptLanguage,
     pub(crate) name: String,
     pub(crate) source: String,
+    #[serde(default)]
+    pub(crate) tests: String,
 }
 
 /// `GET scripts/{id}/versions`.
@@ -268,6 +270,17 @@ pub(crate) struct ScriptVersion {
     pub(crate) source: String,
     pub(crate) digest: String,
     pub(crate) created_at: String,
+    pub(crate) tests: String,
+    pub(crate) created_by: String,
+    pub(crate) rolled_back_from: u32,
+}
+
+/// `POST scripts/rollback`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RolledBack {
+    pub(crate) version: u32,
+    pub(crate) rolled_back_from: u32,
 }
 
 /// `POST scripts`.

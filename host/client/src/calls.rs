@@ -78,8 +78,9 @@ impl Client {
 
     /// Uploads a script: a new one, or a new version of the one of that id. Returns its id.
     pub(crate) async fn store_script(&self, id: Option<i64>, script: &ScriptText) -> Result<i64, Error> {
-        let ScriptText { name, language, source } = script;
-        let body = json!({"script": {"id": id.unwrap_or(-1), "lang": language.name(), "name": name, "source": source}});
+        let ScriptText { name, language, source, tests } = script;
+        let body = json!({"script": {"id": id.unwrap_or(-1), "lang": language.name(), "name": name, "source": source,
+            "tests": tests}});
         Ok(self.read::<ScriptStored>(&self.post("scripts", &body).await?)?.id)
     }
 

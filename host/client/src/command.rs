@@ -12,7 +12,7 @@ use crate::logs::LogsArgs;
 use crate::mirror::MirrorCommand;
 use crate::output::{Reader, remark};
 use crate::peer::PeerCommand;
-use crate::script::ScriptCommand;
+use crate::script::{ScriptBuilder, ScriptCommand};
 
 /// What a server can be asked.
 ///
@@ -35,7 +35,7 @@ pub enum ClientCommand {
         #[command(subcommand)]
         command: MirrorCommand,
     },
-    /// Transforms of records: put, list, show, versions, delete.
+    /// Transforms of records: put, list, show, test, dev, build, versions, diff, pin, rollback, component, delete.
     Script {
         #[command(flatten)]
         access: AccessArgs,
@@ -70,10 +70,10 @@ pub enum ClientCommand {
     },
 }
 
-/// Carries a command out and returns the process' exit code.
-pub async fn run(command: ClientCommand) -> u8 {
+/// Carries a command out and returns the process' exit code. What needs a compiler of scripts asks `builder`.
+pub async fn run(command: ClientCommand, builder: &dyn ScriptBuilder) -> u8 {
     let reader = Reader::new(command.access().json);
-    let error = match carry_out(command, reader).await {
+    let error = match carry_out(command, reader, builder).await {
         Ok(()) => return 0,
         Err(error) => error,
     };
@@ -100,12 +100,12 @@ impl ClientCommand {
     }
 }
 
-async fn carry_out(command: ClientCommand, reader: Reader) -> Result<(), Error> {
+async fn carry_out(command: ClientCommand, reader: Reader, builder: &dyn ScriptBuilder) -> Result<(), Error> {
     let client = Client::new(command.access().open()?);
     let report = match command {
         ClientCommand::Peer { command, .. } => command.run(&client).await,
         ClientCommand::Mirror { command, .. } => command.run(&client, reader).await,
-        ClientCommand::Script { command, .. } => command.run(&client).await,
+        ClientCommand::Script { command, .. } => command.run(&client, reader, builder).await,
         ClientCommand::Logs { logs, .. } => logs.run(&client, reader).await,
         ClientCommand::Apply { apply, .. } => apply.run(&client, reader).await,
         ClientCommand::Export { export, .. } => export.run(&client).await,
@@ -148,6 +148,14 @@ mod tests {
             "tarn mirror dead-letters replay orders 7 8",
             "tarn mirror dead-letters discard orders --all",
             "tarn script put mask.lua",
+            "tarn script test mask.lua --records records.json",
+            "tarn script test mask.lua --mirror orders --table public.orders --limit 5 --json",
+            "tarn script dev mask.lua",
+            "tarn script build mask.lua -o mask.wasm",
+            "tarn script component mask@2 -o mask.wasm",
+            "tarn script diff mask 1 2",
+            "tarn script pin orders mask@2",
+            "tarn script rollback mask",
             "tarn logs --follow --level warn",
             "tarn logs orders -n 5",
             "tarn apply -f setup.yaml --dry-run --prune",
@@ -172,6 +180,10 @@ mod tests {
             "tarn mirror dead-letters replay orders 7 --all",
             "tarn mirror watch orders --until running --interval 0",
             "tarn logs --level loud",
+            "tarn script test mask.lua --mirror orders",
+            "tarn script test mask.lua --records r.json --mirror orders --table public.orders",
+            "tarn script build mask.lua",
+            "tarn script diff mask 1",
             "tarn apply",
         ] {
             assert!(parsed(bad).is_err(), "{bad}");

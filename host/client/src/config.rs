@@ -18,6 +18,9 @@ pub(crate) const STATE_POLL: Duration = Duration::from_millis(250);
 /// and a drop waits half a minute for a source that is gone.
 pub(crate) const STATE_DEADLINE: Duration = Duration::from_secs(180);
 
+/// How often `script dev` looks whether a file was saved: faster than a person looks back at the terminal.
+pub(crate) const DEV_POLL: Duration = Duration::from_millis(200);
+
 /// Default pause between two looks of `mirror watch`, in seconds.
 pub(crate) const WATCH_INTERVAL_SECONDS: u64 = 1;
 

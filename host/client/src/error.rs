@@ -32,6 +32,14 @@ pub(crate) enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Written {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
     /// The server refused.
     #[error("{message}")]
     Refused {
@@ -78,7 +86,7 @@ impl Error {
     /// The process' exit code: 1 refused or failed, 2 nothing was sent, 3 no server, 4 credentials.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Refused { .. } | Self::Failed(_) | Self::Output(_) => 1,
+            Self::Refused { .. } | Self::Failed(_) | Self::Output(_) | Self::Written { .. } => 1,
             Self::Usage(_) | Self::File { .. } => 2,
             Self::Unreachable { .. } | Self::Answer { .. } => 3,
             Self::Credentials { .. } => 4,

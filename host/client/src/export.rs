@@ -68,7 +68,12 @@ async fn stored(client: &Client) -> Result<Setup, Error> {
         setup.peers.push(peer(client.read::<PeerInfo>(&answer)?.peer)?);
     }
     for script in client.scripts().await? {
-        setup.scripts.push(ScriptText { name: script.name, language: script.lang, source: script.source });
+        setup.scripts.push(ScriptText {
+            name: script.name,
+            language: script.lang,
+            source: script.source,
+            tests: Some(script.tests),
+        });
     }
     for mirror in client.mirrors().await? {
         setup.mirrors.push(client.mirror_status(&mirror.name).await?.cdc_status.config);

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
@@ -49,6 +49,22 @@ impl Client {
         self.call(Method::POST, path, Bytes::from(body.to_string())).await
     }
 
+    /// `POST /api/v1/<path>` with a body as it is, for an answer as it is: with all digits of its numbers.
+    pub(crate) async fn post_exactly(&self, path: &str, body: String) -> Result<String, Error> {
+        let (status, body, _) = self.ask(Method::POST, path, Bytes::from(body)).await?;
+        self.judge(status, &body)?;
+        String::from_utf8(body.to_vec()).map_err(|_| self.foreign("it is no text"))
+    }
+
+    /// `GET /api/v1/<path>` of bytes, with the tag that the answer has.
+    pub(crate) async fn get_bytes(&self, path: &str) -> Result<(Bytes, String), Error> {
+        let (status, body, tag) = self.ask(Method::GET, path, Bytes::new()).await?;
+        if !status.is_success() {
+            self.judge(status, &body)?;
+        }
+        Ok((body, tag))
+    }
+
     /// `DELETE /api/v1/<path>`.
     pub(crate) async fn delete(&self, path: &str) -> Result<Value, Error> {
         self.call(Method::DELETE, path, Bytes::new()).await
@@ -60,10 +76,20 @@ impl Client {
     }
 
     async fn call(&self, method: Method, path: &str, body: Bytes) -> Result<Value, Error> {
+        let (status, body, _) = self.ask(method, path, body).await?;
+        self.judge(status, &body)
+    }
+
+    /// Status, body and tag of an answer, whatever it says.
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes, String), Error> {
         let exchange = async {
             let stream = self.connect().await?;
-            let (status, body) = self.exchange(stream, method, path, body).await?;
-            self.judge(status, &body)
+            self.exchange(stream, method, path, body).await
         };
         let late = |_| {
             let reason = format!("no answer within {} s; try again", ANSWER_DEADLINE.as_secs());
@@ -107,7 +133,7 @@ impl Client {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<(StatusCode, Bytes), Error> {
+    ) -> Result<(StatusCode, Bytes, String), Error> {
         let broken = |error: &(dyn StdError + 'static)| {
             let remedy = match self.access.address.scheme {
                 Scheme::Http => "; if it speaks HTTPS, write https://",
@@ -122,9 +148,11 @@ impl Client {
         let answered = async {
             let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
             let status = response.status();
+            let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+            let tag = tag.unwrap_or_default().trim_matches('"').to_owned();
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
             let body = body.collect().await.map_err(|error| broken(error.as_ref()))?;
-            Ok((status, body.to_bytes()))
+            Ok((status, body.to_bytes(), tag))
         };
         let mut answered = std::pin::pin!(answered);
         tokio::select! {

@@ -30,3 +30,4 @@ mod setup;
 mod table;
 
 pub use command::{ClientCommand, run};
+pub use script::{BuiltScript, ScriptBuilder};

@@ -28,6 +28,10 @@ pub(crate) struct Report {
     pub(crate) people: String,
     /// One value.
     pub(crate) programs: Value,
+    /// That value as JSON text instead, where its digits matter.
+    exact: Option<String>,
+    /// Why the command failed although it has something to say.
+    failure: Option<String>,
 }
 
 impl Report {
@@ -37,20 +41,37 @@ impl Report {
         if !people.is_empty() && !people.ends_with('\n') {
             people.push('\n');
         }
-        Self { people, programs }
+        Self { people, programs, exact: None, failure: None }
+    }
+
+    /// The same with the value for programs as JSON text.
+    pub(crate) fn exactly(mut self, text: String) -> Self {
+        self.exact = Some(text);
+        self
+    }
+
+    /// The same of a command that failed.
+    pub(crate) fn failed(mut self, message: impl Into<String>) -> Self {
+        self.failure = Some(message.into());
+        self
     }
 
     /// Nothing more: everything was said on the way.
     pub(crate) fn nothing() -> Self {
-        Self { people: String::new(), programs: Value::Null }
+        Self::new("", Value::Null)
     }
 
-    /// Writes the one form.
+    /// Writes the one form; fails where the command did.
     pub(crate) fn print(&self, reader: Reader) -> Result<(), Error> {
-        match reader {
-            Reader::People => print(&self.people),
-            Reader::Programs if self.programs.is_null() => Ok(()),
-            Reader::Programs => print(&format!("{:#}\n", self.programs)),
+        match (reader, &self.exact) {
+            (Reader::People, _) => print(&self.people)?,
+            (Reader::Programs, Some(text)) => print(&format!("{text}\n"))?,
+            (Reader::Programs, None) if self.programs.is_null() => {}
+            (Reader::Programs, None) => print(&format!("{:#}\n", self.programs))?,
+        }
+        match &self.failure {
+            None => Ok(()),
+            Some(message) => Err(Error::Failed(message.clone())),
         }
     }
 }

@@ -1,22 +1,29 @@
 //! `tarn script …`
 
+mod build;
+mod dev;
+mod rehearsal;
+mod version;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::json;
 use tarn_model::{Enumerated as _, ScriptLanguage};
 
-use crate::answer::{ScriptList, VersionList};
+use crate::answer::ScriptList;
 use crate::error::Error;
 use crate::http::Client;
-use crate::output::Report;
+use crate::output::{Reader, Report};
 use crate::setup::ScriptText;
 use crate::table::{Table, grouped};
+
+pub use build::{BuiltScript, ScriptBuilder};
 
 /// What can be done with scripts.
 #[derive(Debug, Subcommand)]
 pub enum ScriptCommand {
-    /// Uploads a script: a new one, or a new version of the one of that name.
+    /// Uploads a script with the tests beside it: a new one, or a new version of the one of that name.
     Put {
         /// The code; - reads standard input. Its extension tells the language: .lua, .js, .wasm.
         file: PathBuf,
@@ -37,10 +44,47 @@ pub enum ScriptCommand {
         #[arg(long)]
         version: Option<u32>,
     },
-    /// Lists a script's versions.
+    /// Runs a script file, which is not stored: the tests beside it, and records where some are named.
+    Test(rehearsal::TestArgs),
+    /// The same again whenever the script, its tests or its records are saved, until it is interrupted.
+    Dev(rehearsal::TestArgs),
+    /// Builds a script file into a component, without any server. Scripts that it requires are those beside it.
+    Build(build::BuildArgs),
+    /// Lists a script's versions: when, by whom, rolled back from what.
     Versions {
         /// The script.
         name: String,
+    },
+    /// Shows what changed between two versions of a script.
+    Diff {
+        /// The script.
+        name: String,
+        /// The one version.
+        from: u32,
+        /// The other.
+        to: u32,
+    },
+    /// Has a mirror use a script at a version, name@version, or its newest one, name.
+    Pin {
+        /// The mirror; it is paused, edited and let go on.
+        mirror: String,
+        /// The script.
+        script: String,
+    },
+    /// Stores a new version with the code and the tests of an older one.
+    Rollback {
+        /// The script.
+        name: String,
+        /// The version to take up again; the one before the newest where it is left out.
+        version: Option<u32>,
+    },
+    /// Writes the component that a script was compiled into.
+    Component {
+        /// The script: name, or name@version.
+        name: String,
+        /// The file to write.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
     },
     /// Deletes a script that no mirror uses.
     Delete {
@@ -54,12 +98,24 @@ fn language(text: &str) -> Result<ScriptLanguage, &'static str> {
 }
 
 impl ScriptCommand {
-    pub(crate) async fn run(self, client: &Client) -> Result<Report, Error> {
+    pub(crate) async fn run(
+        self,
+        client: &Client,
+        reader: Reader,
+        builder: &dyn ScriptBuilder,
+    ) -> Result<Report, Error> {
         match self {
             Self::Put { file, name, lang } => put(client, &ScriptText::load(&file, name, lang)?).await,
             Self::List => list(client).await,
             Self::Show { name, version } => show(client, &name, version).await,
-            Self::Versions { name } => versions(client, &name).await,
+            Self::Test(args) => args.test(client).await,
+            Self::Dev(args) => dev::run(&args, client, reader).await,
+            Self::Build(args) => args.build(builder).await,
+            Self::Versions { name } => version::list(client, &name).await,
+            Self::Diff { name, from, to } => version::diff(client, &name, from, to).await,
+            Self::Pin { mirror, script } => version::pin(client, &mirror, &script).await,
+            Self::Rollback { name, version } => version::roll_back(client, &name, version).await,
+            Self::Component { name, output } => version::component(client, &name, &output).await,
             Self::Delete { name } => {
                 let script = client.script(&name).await?;
                 let answer = client.delete(&format!("scripts/{}", script.id)).await?;
@@ -75,6 +131,7 @@ async fn put(client: &Client, script: &ScriptText) -> Result<Report, Error> {
     if let Some(known) = &known
         && known.source == script.source
         && known.lang == script.language
+        && script.tests.as_ref().is_none_or(|tests| *tests == known.tests)
     {
         let answer = json!({"id": known.id, "changed": false});
         return Ok(Report::new(format!("script {name} is like that already"), answer));
@@ -96,31 +153,11 @@ async fn list(client: &Client) -> Result<Report, Error> {
 async fn show(client: &Client, name: &str, version: Option<u32>) -> Result<Report, Error> {
     let script = client.script(name).await?;
     let Some(version) = version else {
-        let answer = json!({"id": script.id, "lang": script.lang, "name": name, "source": script.source});
+        let answer = json!({"id": script.id, "lang": script.lang, "name": name, "source": script.source,
+            "tests": script.tests});
         return Ok(Report::new(script.source, answer));
     };
-    let answer = client.get(&format!("scripts/{}/versions", script.id)).await?;
-    let versions = client.read::<VersionList>(&answer)?.versions;
-    let found = versions.iter().position(|known| known.version == version).ok_or_else(|| {
-        Error::Failed(format!(
-            "script {name} has no version {version}; `tarn script versions {name}` shows which"
-        ))
-    })?;
+    let (versions, answer) = version::all(client, name).await?;
+    let found = version::place(&versions, name, version)?;
     Ok(Report::new(versions[found].source.clone(), answer["versions"][found].clone()))
-}
-
-async fn versions(client: &Client, name: &str) -> Result<Report, Error> {
-    let script = client.script(name).await?;
-    let answer = client.get(&format!("scripts/{}/versions", script.id)).await?;
-    let mut table = Table::new(&["#VERSION", "LANGUAGE", "#BYTES", "CREATED", "DIGEST"]);
-    for version in client.read::<VersionList>(&answer)?.versions {
-        table.row([
-            version.version.to_string(),
-            version.lang,
-            grouped(version.source.len() as u64),
-            version.created_at.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned(),
-            version.digest.chars().take(12).collect(),
-        ]);
-    }
-    Ok(Report::new(table.render(), answer))
 }

@@ -107,5 +107,47 @@ pub(crate) const TAG_KEY_CHARS_MAX: usize = 128;
 /// Longest value of a tag, in characters.
 pub(crate) const TAG_VALUE_CHARS_MAX: usize = 1_024;
 
+/// Largest text of a script's cases, in bytes: a megabyte of them is read by nobody.
+pub(crate) const SCRIPT_TESTS_BYTES_MAX: usize = 1024 * 1024;
+
+/// Failed cases that a refusal names: the first ones tell what is wrong.
+pub(crate) const FAILED_CASES_NAMED_MAX: usize = 20;
+
+/// Records that a script is tried out on at once: what a person looks through.
+pub(crate) const REHEARSAL_RECORDS_MAX: usize = 1_000;
+
+/// How many recent records a script is tried out on where nobody says it: a screen of them.
+pub(crate) const REHEARSAL_RECORDS_DEFAULT: usize = 10;
+
+/// How long a script may take for all records that it is tried out on, and again for its cases. With compiling
+/// before and the last record's own limit after each, it stays below the 60 s that a request has.
+pub(crate) const REHEARSAL_DEADLINE: Duration = Duration::from_secs(15);
+
+/// Bytes of what a script made of all records that it is tried out on: they are shown to a person.
+pub(crate) const REHEARSAL_BYTES_MAX: usize = 32 << 20;
+
+/// Scripts tried out at the same time: each takes a core, and mirrors need the others.
+pub(crate) const REHEARSALS_AT_ONCE: usize = 2;
+
+/// Lines of its log that are told with what a script made of a record, the last ones.
+pub(crate) const REHEARSAL_LOG_LINES: usize = 20;
+
+/// Bytes of one such line; longer ones are cut.
+pub(crate) const REHEARSAL_LOG_LINE_BYTES: usize = 500;
+
+/// Records of one table that a mirror may keep for trying out scripts.
+pub(crate) const RECENT_RECORDS_MAX: u32 = 1_000;
+
+/// Bytes of whole batches that a mirror keeps: some hundredths of a second of a busy stream, so that cutting
+/// them is rare where the stream is quiet.
+pub(crate) const RECENT_WHOLE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of one table's recent records: a thousand of an ordinary size.
+pub(crate) const RECENT_TABLE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of the recent records of all tables of a mirror. A hundred mirrors that keep them take two gigabytes
+/// at the very most, with the batches.
+pub(crate) const RECENT_BYTES_MAX: usize = 16 << 20;
+
 /// Scripts compiled at the same time. Each takes a core for some tenths of a second.
 pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;

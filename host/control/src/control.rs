@@ -6,9 +6,10 @@ use tarn_catalog::Catalog;
 use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
-use crate::hooks::{Inspector, PeerProbe, Replayer, ScriptCompiler, Validator};
+use crate::hooks::{Inspector, PeerProbe, Replayer, ScriptCompiler, ScriptRunner, Validator};
 use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
+use crate::recent::RecentRecords;
 use crate::records::book::Books;
 
 /// What an operator decided.
@@ -40,6 +41,10 @@ pub struct ControlParts {
     pub progress: Progress,
     /// What is remembered of dead letters.
     pub books: Books,
+    /// Runs scripts that are tried out.
+    pub runner: Arc<dyn ScriptRunner>,
+    /// Records that scripts are tried out on.
+    pub recent: RecentRecords,
 }
 
 /// Peers, mirrors, scripts, batches and logs, with their rules. Clones share it.

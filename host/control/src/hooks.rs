@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use bytes::Bytes;
 use tarn_model::{
     Answer, DeadLetterState, Failure, Mirror, MirrorSpec, Peer, Problem, Question, ScriptLanguage,
 };
@@ -113,4 +114,64 @@ pub enum CompileError {
 pub trait ScriptCompiler: Send + Sync + 'static {
     /// The component's bytes.
     fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>>;
+}
+
+/// A compiled script, and records to run it on apart from any mirror.
+#[derive(Clone, Copy, Debug)]
+pub struct Rehearsal<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// The component that it was compiled into.
+    pub component: &'a [u8],
+    /// What it is opened with, as JSON.
+    pub settings: &'a str,
+    /// Batches of one record each.
+    pub batches: &'a [Bytes],
+    /// What it knows of the records before.
+    pub memory: ScriptMemory,
+}
+
+/// What a script that is run on several records knows of those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptMemory {
+    /// What it kept in variables, as in a mirror.
+    Kept,
+    /// Nothing: each record has an instance of its own.
+    Fresh,
+}
+
+/// What a script made of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// What it returned.
+    pub made: Made,
+    /// The last lines that it logged at this record.
+    pub log: Vec<String>,
+    /// How long it took.
+    pub micros: u32,
+}
+
+/// What a script returned for one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// A batch of what goes on; no bytes are nothing.
+    Batch(Bytes),
+    /// It could not take the record.
+    Rejected {
+        /// The line in the script, 0 when unknown.
+        line: u32,
+        /// What went wrong.
+        message: String,
+    },
+    /// It was stopped, at a limit or by a fault of its own.
+    Stopped(Failure),
+}
+
+/// Runs scripts on records that belong to no mirror.
+pub trait ScriptRunner: Send + Sync + 'static {
+    /// What the script made of each batch, in their order. It ends by itself within half a minute.
+    ///
+    /// # Errors
+    /// The script cannot be loaded or opened.
+    fn run<'a>(&'a self, rehearsal: Rehearsal<'a>) -> Pending<'a, Result<Vec<Attempt>, Failure>>;
 }

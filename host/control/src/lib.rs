@@ -18,10 +18,12 @@ mod peers;
 mod plugins;
 mod probe;
 mod progress;
+mod recent;
 mod records;
 mod roles;
 mod run;
 mod script_compilation;
+mod script_runner;
 mod scripts;
 mod stores;
 mod supervisor;
@@ -32,8 +34,8 @@ pub use control::{Control, ControlParts, ControlSettings};
 pub use dead_letters::{LetterList, LetterRequest, ShownLetter};
 pub use error::ControlError;
 pub use hooks::{
-    CompileError, Inspector, PeerProbe, Pending, Purpose, ReplayOutcome, Replayer, ScriptCompiler,
-    ScriptSource, Validation, Validator,
+    Attempt, CompileError, Inspector, Made, PeerProbe, Pending, Purpose, Rehearsal, ReplayOutcome, Replayer,
+    ScriptCompiler, ScriptMemory, ScriptRunner, ScriptSource, Validation, Validator,
 };
 pub use inspection::ConnectorInspector;
 pub use instance_info::InstanceInfo;
@@ -47,11 +49,16 @@ pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutc
 pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
 pub use probe::DriverProbe;
 pub use progress::Progress;
+pub use recent::RecentRecords;
 pub use records::book::Books;
 pub use records::replay::LetterReplayer;
 pub use roles::{is_destination, is_source, unserved_kind};
 pub use script_compilation::ComponentCompiler;
-pub use scripts::ScriptUpload;
+pub use script_runner::PoolRunner;
+pub use scripts::{
+    AsMessages, CaseReport, CaseVerdict, RecordOutcome, RecordReport, RehearsalInput, RehearsalReport,
+    RehearsalRequest, RehearsalScript, RolledBack, ScriptComponent, ScriptUpload,
+};
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Serialize;
 use tarn_catalog::Catalog;
 use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptLimits, ScriptReference};
@@ -198,6 +199,15 @@ impl Plugins {
         let manifest = Manifest::script(&script.name);
         let component = self.runtime.load(&manifest, bytes).await?;
         Ok(LoadedScript { name: script.name, version: script.version, digest: script.digest, component })
+    }
+
+    /// The component of a script that no mirror runs, and that may not be stored.
+    ///
+    /// # Errors
+    /// It does not load.
+    pub(crate) async fn load_component(&self, name: &str, component: Bytes) -> Result<LoadedScript, Failure> {
+        let component = self.runtime.load(&Manifest::script(name), component).await?;
+        Ok(LoadedScript { name: name.to_owned(), version: 0, digest: String::new(), component })
     }
 
     /// An opened instance of a script.

@@ -31,6 +31,7 @@ use crate::progress::Progress;
 use crate::records::Desk;
 use crate::records::book::Books;
 use crate::records::sieve::SieveParts;
+use crate::recent::{RecentRecords, Ring};
 use crate::watch::Watch;
 
 /// What every run shares.
@@ -42,6 +43,7 @@ pub(crate) struct Workshop {
     pub(crate) progress: Progress,
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
+    pub(crate) recent: RecentRecords,
 }
 
 /// A run of one mirror.
@@ -98,6 +100,11 @@ impl MirrorRun {
             DesiredState::Paused => self.rest().await,
             DesiredState::Terminated => self.tear_down().await,
         }
+    }
+
+    /// Where this mirror's recent records are kept, if they are.
+    fn recent(&self) -> Option<Arc<Ring>> {
+        self.workshop.recent.of(self.mirror.id, self.mirror.spec.recent_records)
     }
 
     async fn rest(&self) -> Result<(), Failure> {

@@ -25,11 +25,12 @@ pub struct ComponentCompiler {
 impl ComponentCompiler {
     /// A compiler over the runtimes of these plugins.
     pub fn new(plugins: &Plugins) -> Self {
-        Self {
-            lua_runtime: plugins.script_runtime(),
-            lua: Arc::default(),
-            turn: Arc::new(Semaphore::new(SCRIPTS_COMPILED_AT_ONCE)),
-        }
+        Self::of_runtimes(plugins.script_runtime())
+    }
+
+    /// A compiler over language runtimes alone, for whoever compiles and runs nothing.
+    pub fn of_runtimes(lua_runtime: &'static [u8]) -> Self {
+        Self { lua_runtime, lua: Arc::default(), turn: Arc::new(Semaphore::new(SCRIPTS_COMPILED_AT_ONCE)) }
     }
 
     fn compile_now(

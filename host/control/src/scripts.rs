@@ -1,9 +1,22 @@
-//! Scripts: compiled when they are uploaded, versioned, kept while a mirror uses them.
+//! Scripts: compiled when they are uploaded, held to their cases, versioned, kept while a mirror uses them.
+
+mod cases;
+mod component;
+mod rehearsal;
+mod rollback;
+
+pub use cases::{CaseReport, CaseVerdict};
+pub use component::ScriptComponent;
+pub use rehearsal::{
+    AsMessages, RecordOutcome, RecordReport, RehearsalInput, RehearsalReport, RehearsalRequest,
+    RehearsalScript,
+};
+pub use rollback::RolledBack;
 
 use tarn_catalog::{NewScript, ScriptDropped, ScriptStored};
 use tarn_model::{Enumerated as _, Problem, Script, ScriptLanguage, peer_name_problem};
 
-use crate::config::SCRIPT_SOURCE_BYTES_MAX;
+use crate::config::{SCRIPT_SOURCE_BYTES_MAX, SCRIPT_TESTS_BYTES_MAX};
 use crate::hooks::{CompileError, ScriptSource};
 use crate::{Control, ControlError};
 
@@ -18,6 +31,10 @@ pub struct ScriptUpload {
     pub name: String,
     /// Its code.
     pub source: String,
+    /// Its cases; `None` keeps those of the version before, an empty text is none.
+    pub tests: Option<String>,
+    /// The user who uploads it.
+    pub by: String,
 }
 
 impl Control {
@@ -37,25 +54,40 @@ impl Control {
         Ok(self.catalog().script_versions(id).await?)
     }
 
-    /// Compiles and stores a script, and returns its id. A refused one leaves nothing.
+    /// Compiles a script, holds it to its cases, stores it, and returns its id. A refused one leaves nothing.
     ///
     /// # Errors
     /// [`ControlError::PermissionDenied`] where scripts are disabled; [`ControlError::InvalidArgument`]
-    /// for its fields or when it does not compile; [`ControlError::AlreadyExists`] for its name;
+    /// for its fields, when it does not compile or a case fails; [`ControlError::AlreadyExists`] for its name;
     /// [`ControlError::NotFound`] for its id; [`ControlError::Catalog`].
     pub async fn store_script(&self, upload: ScriptUpload) -> Result<i64, ControlError> {
         self.allow_scripts()?;
         let language = checked(&upload)?;
-        if let Some(id) = upload.id
-            && self.catalog().scripts(Some(id)).await?.is_empty()
-        {
-            return Err(unknown_script("script.id", id));
-        }
+        let before = match upload.id {
+            None => None,
+            Some(id) => {
+                let known = self.catalog().scripts(Some(id)).await?.into_iter().next();
+                Some(known.ok_or_else(|| unknown_script("script.id", id))?)
+            }
+        };
+        let tests = upload.tests.or(before.map(|before| before.tests)).unwrap_or_default();
         let modules = self.modules(language, &upload.name).await?;
         let source = ScriptSource { name: &upload.name, language, source: &upload.source, modules: &modules };
         let component = self.parts().compiler.compile(source).await.map_err(refused)?;
+        if language == ScriptLanguage::Wasm {
+            self.must_open(&upload.name, &component).await?;
+        }
+        self.must_pass(&upload.name, &component, &tests, "script.tests").await?;
         let name = upload.name.clone();
-        let new = NewScript { name: upload.name, language, source: upload.source, component };
+        let new = NewScript {
+            name: upload.name,
+            language,
+            source: upload.source,
+            component,
+            tests,
+            created_by: upload.by,
+            rolled_back_from: None,
+        };
         match self.catalog().store_script(upload.id, &new).await? {
             ScriptStored::Done(id) => {
                 tracing::info!(script = name, id, "stored a script");
@@ -137,6 +169,10 @@ fn checked(upload: &ScriptUpload) -> Result<ScriptLanguage, ControlError> {
         let message = format!("has more than {SCRIPT_SOURCE_BYTES_MAX} bytes");
         problems.push(Problem::new("script.source", message, ""));
     }
+    if upload.tests.as_ref().is_some_and(|tests| tests.len() > SCRIPT_TESTS_BYTES_MAX) {
+        let message = format!("has more than {SCRIPT_TESTS_BYTES_MAX} bytes");
+        problems.push(Problem::new("script.tests", message, ""));
+    }
     match (language, problems.is_empty()) {
         (Some(language), true) => Ok(language),
         _ => Err(ControlError::InvalidArgument { message: crate::error::one_line(&problems), problems }),
@@ -144,6 +180,11 @@ fn checked(upload: &ScriptUpload) -> Result<ScriptLanguage, ControlError> {
 }
 
 fn refused(error: CompileError) -> ControlError {
+    refused_at("script.source", error)
+}
+
+/// Why a text is refused that stands in this field.
+fn refused_at(path: &str, error: CompileError) -> ControlError {
     match error {
         CompileError::Rejected { message, line, column } => {
             let place = match (line, column) {
@@ -151,7 +192,7 @@ fn refused(error: CompileError) -> ControlError {
                 (line, 0) => format!("line {line}: "),
                 (line, column) => format!("line {line}, column {column}: "),
             };
-            ControlError::invalid("script.source", format!("{place}{message}"))
+            ControlError::invalid(path, format!("{place}{message}"))
         }
         CompileError::Unsupported(_) => ControlError::Unimplemented(error.to_string()),
         CompileError::Failed(_) => ControlError::Internal(error.to_string()),

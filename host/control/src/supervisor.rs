@@ -67,6 +67,7 @@ impl Supervisor {
             plugins,
             journal,
             progress: parts.progress.clone(),
+            recent: parts.recent.clone(),
             books: parts.books.clone(),
             allowance: control.settings().allowance,
         };

@@ -34,6 +34,12 @@ impl InputError {
         if text.contains('\0') { Err(Self::new("", "holds a NUL character")) } else { Ok(()) }
     }
 
+    /// The error as seen from whoever has what was read at a path.
+    #[must_use]
+    pub fn within(self, path: &str) -> Self {
+        self.below(path)
+    }
+
     /// The error as seen from the field's parent.
     fn below(mut self, parent: &str) -> Self {
         self.path = match self.path.as_str() {

@@ -44,6 +44,12 @@ pub struct Script {
     pub digest: String,
     /// When this version was stored.
     pub created_at: Timestamp,
+    /// Its cases, which it passed before it was stored; empty without any.
+    pub tests: String,
+    /// The user who stored it; empty where the login has no name, and of versions from before names were kept.
+    pub created_by: String,
+    /// The older version whose code and cases it took up again.
+    pub rolled_back_from: Option<u32>,
 }
 
 /// How a mirror names a script: `name` for its newest version, `name@version` for a pinned one.

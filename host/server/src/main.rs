@@ -6,6 +6,7 @@ mod demo;
 mod logging;
 mod operating;
 mod password;
+mod script_builder;
 mod secrets;
 mod serve;
 mod settings;
@@ -18,6 +19,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use tarn_client::ClientCommand;
 
+use script_builder::BundledRuntimes;
 use secrets::SecretsCommand;
 use settings::Settings;
 
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
             Command::Demo(args) => demo::run(*args).await.map_err(|error| error.to_string()),
             Command::Secrets(command) => secrets::run(command).await.and_then(|done| tell(&(done + "\n"))),
             Command::Settings { write } => show_settings(write),
-            Command::Client(command) => return tarn_client::run(*command).await,
+            Command::Client(command) => return tarn_client::run(*command, &BundledRuntimes).await,
             Command::Completions { shell } => complete(shell),
         };
         match outcome {

@@ -8,8 +8,8 @@ use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
-    ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, Progress,
-    Supervisor,
+    ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, PoolRunner,
+    Progress, RecentRecords, Supervisor,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -106,6 +106,8 @@ impl Server {
                 replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books)),
                 progress: Progress::default(),
                 books,
+                runner: Arc::new(PoolRunner::new(plugins.clone())),
+                recent: RecentRecords::default(),
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );

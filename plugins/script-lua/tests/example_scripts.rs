@@ -1,16 +1,11 @@
 //! The scripts of `examples/scripts` do what the cases beside them say (README.md there has the form).
 
-#[path = "example_scripts/case.rs"]
-mod case;
-#[path = "example_scripts/cell.rs"]
-mod cell;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use case::Suite;
 use tarn_plugin_script_lua::{Host, Output, Runtime};
+use tarn_trial::{Made, Suite, Verdict};
 
 /// How many examples there are at least.
 const EXAMPLES_MIN: usize = 12;
@@ -51,15 +46,18 @@ fn every_example_does_what_its_cases_say() {
     let mut wrong = Vec::new();
     for name in names(".lua") {
         let text = fs::read_to_string(folder().join(format!("{name}_test.json"))).unwrap_or_default();
-        let suite: Suite = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let suite = Suite::read(&text).unwrap_or_else(|mistake| panic!("{name}: {mistake}"));
         assert!(suite.cases.len() >= 3, "{name} has too few cases");
+        let output = if suite.takes_messages() { Output::Messages } else { Output::Rows };
         for case in &suite.cases {
             // Each on its own, so that no case depends on the one before.
-            let given = suite.batch(case);
-            let applied = runtime(&name, suite.output()).apply(&given).expect("the batch is sound");
-            let became = suite.say(&applied, &given);
-            let expected = suite.expected(case, &given);
-            if became != expected {
+            let given = suite.batch(case).expect("the suite was read");
+            let applied = runtime(&name, output).apply(&given).expect("the batch is sound");
+            let made = match applied.rejected.first() {
+                Some(rejection) => Made::Error(&rejection.message),
+                None => Made::Batch(&applied.batch),
+            };
+            if let Verdict::Failed { expected, became } = suite.judge(case, &given, made).expect("sound") {
                 wrong.push(format!("{name}, {}:\n  became   {became}\n  expected {expected}", case.case));
             }
         }

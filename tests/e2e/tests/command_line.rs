@@ -14,6 +14,10 @@ mod https;
 mod main_job;
 #[path = "command_line/prompt.rs"]
 mod prompt;
+#[path = "command_line/script_trials.rs"]
+mod script_trials;
+#[path = "command_line/script_versions.rs"]
+mod script_versions;
 #[path = "command_line/setup.rs"]
 mod setup;
 #[path = "command_line/shell.rs"]

@@ -10,13 +10,17 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::time::Instant;
 
 use super::is_open;
-use crate::auth::{Authenticator, Throttle};
+use crate::auth::{self, Authenticator, Throttle};
 use crate::error::{ApiError, Code};
 
 /// The address of the TCP connection that a request came by, as the socket says. What headers say about
 /// addresses is not looked at: anyone can write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
+
+/// The name that a request was let in with; empty where the login has none, or everyone is let in.
+#[derive(Clone, Debug)]
+pub(crate) struct Login(pub(crate) String);
 
 /// Requests that came by no socket share one address.
 const NO_SOCKET: PeerAddress = PeerAddress(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -28,19 +32,26 @@ pub(crate) struct Door {
 }
 
 /// Lets requests with the right credentials through, and those for the health routes.
-pub(crate) async fn authenticated(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+pub(crate) async fn authenticated(
+    State(door): State<Arc<Door>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if is_open(&request) {
         return next.run(request).await;
     }
     match door.judge(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(login) => {
+            request.extensions_mut().insert(login);
+            next.run(request).await
+        }
         Err(refusal) => refusal.into_response(),
     }
 }
 
 impl Door {
     /// Showing nothing is no try: clients do it to learn what is asked for.
-    fn judge(&self, request: &Request) -> Result<(), ApiError> {
+    fn judge(&self, request: &Request) -> Result<Login, ApiError> {
         let header = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let PeerAddress(address) = request.extensions().get().copied().unwrap_or(NO_SOCKET);
         if header.is_some() {
@@ -52,7 +63,9 @@ impl Door {
             })?;
         }
         if self.authenticator.accepts(header) {
-            return Ok(());
+            // Where everyone is let in, a name is only said.
+            let user = if self.authenticator.is_open() { String::new() } else { auth::user(header) };
+            return Ok(Login(user));
         }
         if header.is_some() && self.throttle.note_failure(address, Instant::now()) {
             tracing::warn!(%address, "too many failed logins from an address: it has to wait");

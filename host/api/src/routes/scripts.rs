@@ -1,23 +1,28 @@
 //! Scripts.
 
+mod component;
+mod rehearsal;
+mod rollback;
+
 use axum::extract::State;
-use axum::http::{Method, Uri};
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, ScriptUpload};
 use tarn_model::{Script, ScriptLanguage, Timestamp};
 
 use utoipa::ToSchema;
 
-use super::later;
 use crate::answer::{Answer, Answered, Nothing};
 use crate::error::{ApiError, Code};
 use crate::operation::{Operation, example};
-use crate::request::{Id, Input};
+use crate::request::{By, Id, Input};
 
 pub(super) fn operations() -> Vec<Operation> {
-    vec![
+    let mut operations = vec![
         Operation::post("/api/v1/scripts", example!("store_script"), store)
-            .about("Compiles a script and stores it: a new one, or a new version of one.")
+            .about(
+                "Compiles a script, runs its tests and stores it: a new one, or a new version of one. A script that \
+                 fails a test is refused, and the version before stays the newest.",
+            )
             .takes::<StoreScriptRequest>()
             .answers::<ScriptStored>()
             .refuses(&[Code::PermissionDenied, Code::NotFound, Code::AlreadyExists]),
@@ -34,7 +39,9 @@ pub(super) fn operations() -> Vec<Operation> {
             .numbers("id", "The script's id.")
             .answers::<Nothing>()
             .refuses(&[Code::NotFound, Code::FailedPrecondition]),
-    ]
+    ];
+    operations.extend([rehearsal::operation(), rollback::operation(), component::operation()]);
+    operations
 }
 
 /// Stands for every script in a path, and for a new one in an upload.
@@ -61,6 +68,9 @@ struct Upload {
     name: String,
     /// Its code; of wasm, base64 of a component or a core module.
     source: String,
+    /// Cases that it must pass: JSON, or a Lua chunk that returns the same as a table (examples/scripts has the
+    /// form). Left out, those of the version before stay; an empty text is none.
+    tests: Option<String>,
 }
 
 /// A script that was stored.
@@ -72,11 +82,13 @@ pub(super) struct ScriptStored {
 
 pub(super) async fn store(
     State(control): State<Control>,
+    By(by): By,
     Input(request): Input<StoreScriptRequest>,
 ) -> Answered<ScriptStored> {
     control.allow_scripts()?;
-    let Upload { id, lang, name, source } = request.script.ok_or_else(|| ApiError::missing("script"))?;
-    let upload = ScriptUpload { id: (id != NO_ID).then_some(id), lang, name, source };
+    let Upload { id, lang, name, source, tests } =
+        request.script.ok_or_else(|| ApiError::missing("script"))?;
+    let upload = ScriptUpload { id: (id != NO_ID).then_some(id), lang, name, source, tests, by };
     Ok(Answer(ScriptStored { id: small(control.store_script(upload).await?) }))
 }
 
@@ -99,11 +111,22 @@ struct Item {
     name: String,
     /// Its code.
     source: String,
+    /// Its cases; empty without any.
+    tests: String,
+    /// Counts its versions from 1.
+    version: u32,
 }
 
 impl From<Script> for Item {
     fn from(script: Script) -> Self {
-        Self { id: small(script.id), lang: script.language, name: script.name, source: script.source }
+        Self {
+            id: small(script.id),
+            lang: script.language,
+            name: script.name,
+            source: script.source,
+            tests: script.tests,
+            version: script.version,
+        }
     }
 }
 
@@ -135,6 +158,12 @@ struct Version {
     digest: String,
     /// When it was stored.
     created_at: Timestamp,
+    /// Its cases; empty without any.
+    tests: String,
+    /// The user who stored it; empty where the login has no name.
+    created_by: String,
+    /// The older version that it took up again; 0 where it took up none.
+    rolled_back_from: u32,
 }
 
 pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answered<ScriptVersions> {
@@ -145,6 +174,9 @@ pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answ
         source: script.source,
         digest: script.digest,
         created_at: script.created_at,
+        tests: script.tests,
+        created_by: script.created_by,
+        rolled_back_from: script.rolled_back_from.unwrap_or(0),
     });
     Ok(Answer(ScriptVersions { versions: versions.collect() }))
 }
@@ -152,15 +184,6 @@ pub(super) async fn versions(State(control): State<Control>, Id(id): Id) -> Answ
 pub(super) async fn remove(State(control): State<Control>, Id(id): Id) -> Answered<Nothing> {
     control.drop_script(id).await?;
     Ok(Answer(Nothing {}))
-}
-
-pub(super) async fn test(
-    State(control): State<Control>,
-    method: Method,
-    uri: Uri,
-) -> Result<Answer<Nothing>, ApiError> {
-    control.allow_scripts()?;
-    Err(later::unimplemented(method, uri).await)
 }
 
 /// Ids are counted from 1, one a script: they stay far below the 32 bits that clients read.

@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tarn_api::{Credentials, Limits, PeerAddress, router};
+use tarn_batch::{Batch, BatchWriter, Cell};
 use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
-    Books, CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, PeerProbe,
-    Pending, Progress, Purpose, ReplayOutcome, Replayer, ScriptCompiler, ScriptSource, Validation, Validator,
+    Attempt, Books, CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, Made,
+    PeerProbe, Pending, Progress, Purpose, RecentRecords, Rehearsal, ReplayOutcome, Replayer, ScriptCompiler,
+    ScriptRunner, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
     Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem,
@@ -156,6 +158,57 @@ impl ScriptCompiler for Compiler {
     }
 }
 
+/// Runs what the compiler made: a script that says `drop`, `reject` or `trap` does so at every record, one that
+/// says `print` logs a line, one that says `cannot open` cannot be opened, others write `***` into the column `email`. The runtime of a script's
+/// language is tried elsewhere (tests/components, tests/e2e).
+struct Runner;
+
+impl ScriptRunner for Runner {
+    fn run<'a>(&'a self, rehearsal: Rehearsal<'a>) -> Pending<'a, Result<Vec<Attempt>, Failure>> {
+        Box::pin(async move {
+            let source = String::from_utf8_lossy(rehearsal.component).into_owned();
+            if source.contains("cannot open") {
+                return Err(Failure::permanent("script_without_entry_point", "it defines no entry point"));
+            }
+            let made = |batch: &Bytes| match source.as_str() {
+                source if source.contains("drop") => Made::Batch(Bytes::new()),
+                source if source.contains("reject") => {
+                    Made::Rejected { line: 2, message: "no such row".into() }
+                }
+                source if source.contains("trap") => {
+                    Made::Stopped(Failure::permanent("plugin_run_time_limit", "it ran too long"))
+                }
+                _ => Made::Batch(masked(batch)),
+            };
+            let log: Vec<String> = source.contains("print").then(|| "a line".into()).into_iter().collect();
+            let attempt = |batch| Attempt { made: made(batch), log: log.clone(), micros: 7 };
+            Ok(rehearsal.batches.iter().map(attempt).collect())
+        })
+    }
+}
+
+/// A batch of one row with `***` in its column `email`.
+fn masked(batch: &Bytes) -> Bytes {
+    let batch = Batch::parse(batch).expect("sound");
+    let row = batch.rows().next().expect("one").expect("sound");
+    let table = batch.table(&row);
+    let mut writer = BatchWriter::with_capacity(0);
+    let index = writer.add_table(table);
+    if !row.op().has_after() {
+        writer.append_row(&row, index);
+        return writer.finish().into();
+    }
+    writer.begin_row(index, &row.header());
+    for (cell, column) in row.after().zip(&table.columns) {
+        match cell.expect("sound") {
+            Cell::Value(_) if column.name == "email" => writer.value(b"***"),
+            cell => writer.cell(cell),
+        }
+    }
+    writer.end_row();
+    writer.finish().into()
+}
+
 /// An answer.
 pub struct Reply {
     pub status: StatusCode,
@@ -229,12 +282,20 @@ impl Fixture {
             replayer: Arc::clone(&stores) as Arc<dyn Replayer>,
             progress: Progress::default(),
             books: Books::default(),
+            runner: Arc::new(Runner),
+            recent: RecentRecords::default(),
         };
         let settings = ControlSettings { allowance: Allowance::new(edition, None), version: "0.1.0".into() };
         let control = Control::new(parts, settings);
         let credentials = Credentials::Password { user: String::new(), password: Secret::new(PASSWORD) };
         let router = router(control.clone(), &credentials, &limits);
         Self { router, control, stores, transcript: Mutex::default(), _folder: folder }
+    }
+
+    /// The same behind another router.
+    pub fn with_router(mut self, router: Router) -> Self {
+        self.router = router;
+        self
     }
 
     /// The router, to be served on a socket.

@@ -23,6 +23,8 @@ mod mirrors;
 mod origins;
 mod peers;
 mod rules;
+mod script_trials;
+mod script_versions;
 mod scripts;
 mod secrets;
 mod shop;

@@ -586,7 +586,46 @@ const SCRIPTS: &[(&str, Kept)] = &[
         ]),
     ),
     ("a script is deleted unless a mirror uses it", By(&["scripts::a_script_in_use_is_not_deleted"])),
-    ("a script is tested on records", Later("scripts/test is not served")),
+    (
+        "a script, stored or not, is tested on records, exactly",
+        By(&[
+            "script_trials::a_script_that_is_not_stored_is_tried_and_nothing_is_kept",
+            "script_trials::what_became_of_each_record_is_told",
+            "script_trials::every_digit_goes_in_and_comes_out_and_columns_keep_their_order",
+            "script_trials::a_stored_script_is_tried_at_any_version_with_its_tests",
+            "script_trials::what_is_wrong_with_a_trial_names_its_place",
+        ]),
+    ),
+    (
+        "a script is tested on the last records of a mirror that keeps them, off unless asked for",
+        By(&[
+            "script_trials::recent_records_are_those_of_a_mirror_that_keeps_them",
+            "host/control/src/recent/ring.rs::whatever_comes_the_bytes_are_bounded",
+            "tests/e2e/tests/command_line/script_versions.rs::a_mirror_follows_a_version_that_it_is_pinned_to_and_uploaded_wasm",
+        ]),
+    ),
+    (
+        "a version is stored when its tests pass, and a failing one is named",
+        By(&[
+            "script_versions::tests_are_stored_with_a_version_and_stay_until_others_come",
+            "script_versions::a_script_that_fails_a_case_is_refused_naming_it_with_what_was_expected_and_what_came",
+        ]),
+    ),
+    (
+        "a version says who stored it and what it took up again",
+        By(&[
+            "script_versions::a_version_says_who_stored_it",
+            "script_versions::a_roll_back_is_a_new_version_with_the_code_the_tests_and_the_component_of_an_older_one",
+        ]),
+    ),
+    (
+        "a script's component is downloaded with its digest",
+        By(&["script_versions::a_component_is_answered_as_bytes_with_its_digest"]),
+    ),
+    (
+        "a mirror is pinned to a version by an edit",
+        By(&["script_versions::a_mirror_is_pinned_to_a_version_by_an_edit_and_the_script_stays_in_use"]),
+    ),
     (
         "where scripts are disabled they are read and not written, 403 with code 7",
         By(&["scripts::where_scripts_are_disabled_they_are_read_and_not_written"]),

@@ -14,8 +14,8 @@ async fn a_new_script_gets_an_id_and_an_update_keeps_it() {
     assert_eq!(fixture.post("scripts", script(-1, "b", "two")).await.ok(), json!({"id": 2}));
     assert_eq!(fixture.post("scripts", script(1, "a", "three")).await.ok(), json!({"id": 1}));
     let (a, b) = (
-        json!({"id": 1, "lang": "lua", "name": "a", "source": "three"}),
-        json!({"id": 2, "lang": "lua", "name": "b", "source": "two"}),
+        json!({"id": 1, "lang": "lua", "name": "a", "source": "three", "tests": "", "version": 2}),
+        json!({"id": 2, "lang": "lua", "name": "b", "source": "two", "tests": "", "version": 1}),
     );
     assert_eq!(fixture.get("scripts/-1").await.ok(), json!({"scripts": [a, b]}));
     assert_eq!(fixture.get("scripts/2").await.ok(), json!({"scripts": [b]}));
@@ -116,7 +116,7 @@ async fn a_script_in_use_is_not_deleted() {
 #[tokio::test]
 async fn where_scripts_are_disabled_they_are_read_and_not_written() {
     let fixture = Fixture::in_edition(Edition::Hosted).await;
-    for path in ["scripts", "scripts/test"] {
+    for path in ["scripts", "scripts/test", "scripts/rollback"] {
         let reply = fixture.post(path, script(-1, "a", "x")).await;
         assert_eq!(reply.refusal(), (403, 7, vec![]), "{path}");
         assert!(reply.text.contains("scripts_enabled"));

@@ -9,6 +9,9 @@ fn lua(name: &str, source: &str) -> NewScript {
         language: ScriptLanguage::Lua,
         source: source.into(),
         component: format!("\0component of {source}").into_bytes(),
+        tests: String::new(),
+        created_by: String::new(),
+        rolled_back_from: None,
     }
 }
 
@@ -30,6 +33,23 @@ on_both! {
         assert_eq!(versions, [2, 1]);
         let component = catalog.component(&pinned.digest).await.expect("read").expect("there");
         assert_eq!(component, b"\0component of one");
+    }
+}
+
+on_both! {
+    async fn a_version_keeps_its_cases_who_stored_it_and_what_it_took_up_again(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        let first = NewScript { tests: "cases".into(), created_by: "ann".into(), ..lua("mask", "one") };
+        catalog.store_script(None, &first).await.expect("stored");
+        catalog.store_script(Some(1), &lua("mask", "two")).await.expect("stored");
+        let again = NewScript { created_by: "eva".into(), rolled_back_from: Some(1), ..first };
+        catalog.store_script(Some(1), &again).await.expect("stored");
+        let versions = catalog.script_versions(1).await.expect("read");
+        let kept: Vec<_> = versions
+            .iter()
+            .map(|script| (script.version, script.tests.as_str(), script.created_by.as_str(), script.rolled_back_from))
+            .collect();
+        assert_eq!(kept, [(3, "cases", "eva", Some(1)), (2, "", "", None), (1, "cases", "ann", None)]);
     }
 }
 

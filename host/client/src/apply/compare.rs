@@ -55,7 +55,11 @@ async fn script_steps(
     let steps =
         wanted.into_iter().map(|script| match stored.iter().find(|known| known.name == script.name) {
             None => ScriptStep::Create(script),
-            Some(known) if known.source == script.source && known.lang == script.language => {
+            Some(known)
+                if known.source == script.source
+                    && known.lang == script.language
+                    && script.tests.as_ref().is_none_or(|tests| *tests == known.tests) =>
+            {
                 ScriptStep::Unchanged(script.name)
             }
             Some(known) => ScriptStep::Update { id: known.id, script },

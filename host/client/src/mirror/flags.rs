@@ -86,6 +86,15 @@ pub struct SpecFlags {
     /// Scripts that transform records, in their order: name, or name@version, several with commas between them.
     #[arg(long, default_value = "", conflicts_with = "file")]
     script: String,
+    /// Records of each table to keep in memory for trying out scripts; none by default.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 0,
+        hide_default_value = true,
+        conflicts_with = "file"
+    )]
+    recent_records: u32,
     /// Publication to use; the mirror makes its own by default.
     #[arg(long, default_value = "", conflicts_with = "file")]
     publication: String,
@@ -149,6 +158,18 @@ pub struct EditFlags {
     /// Stream the added tables from now on without the rows that they have.
     #[arg(long, requires = "add_table")]
     no_snapshot: bool,
+    /// Another script: name, or name@version.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    script: String,
+    /// Records of each table to keep in memory for trying out scripts; -1 keeps none any more.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 0,
+        hide_default_value = true,
+        allow_negative_numbers = true
+    )]
+    recent_records: i32,
     #[command(flatten)]
     numbers: NumberFlags,
 }
@@ -181,6 +202,7 @@ impl SpecFlags {
             script: self.script,
             record_error_policy: self.numbers.record_errors.unwrap_or_default(),
             record_error_limit: self.numbers.record_error_limit,
+            recent_records: self.recent_records,
             ..MirrorSpec::default()
         };
         spec.fill_defaults();
@@ -191,7 +213,11 @@ impl SpecFlags {
 impl EditFlags {
     /// Refuses an edit of nothing.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let is_empty = self.add_table.is_empty() && self.remove_table.is_empty() && !self.numbers.is_given();
+        let is_empty = self.add_table.is_empty()
+            && self.remove_table.is_empty()
+            && self.script.is_empty()
+            && self.recent_records == 0
+            && !self.numbers.is_given();
         let nothing = "the edit changes nothing; `tarn mirror edit --help` says what it can";
         if is_empty { Err(Error::Usage(nothing.into())) } else { Ok(()) }
     }
@@ -214,6 +240,8 @@ impl EditFlags {
             skip_initial_snapshot_for_table_additions: self.no_snapshot,
             record_error_policy: self.numbers.record_errors,
             record_error_limit: self.numbers.record_error_limit,
+            script: self.script,
+            recent_records: self.recent_records,
         })
     }
 }

@@ -11,7 +11,7 @@ use super::Change;
 type IntoEdit = fn(&mut MirrorEdit, &MirrorSpec);
 
 /// Fields that an edit changes, with their way into it.
-const EDITABLE: [(&str, IntoEdit); 7] = [
+const EDITABLE: [(&str, IntoEdit); 9] = [
     ("max_batch_size", |edit, spec| edit.batch_size = spec.max_batch_size),
     ("idle_timeout_seconds", |edit, spec| edit.idle_timeout = spec.idle_timeout_seconds),
     ("snapshot_num_rows_per_partition", |edit, spec| {
@@ -25,6 +25,10 @@ const EDITABLE: [(&str, IntoEdit); 7] = [
     }),
     ("record_error_policy", |edit, spec| edit.record_error_policy = Some(spec.record_error_policy)),
     ("record_error_limit", |edit, spec| edit.record_error_limit = spec.record_error_limit),
+    ("script", |edit, spec| edit.script.clone_from(&spec.script)),
+    ("recent_records", |edit, spec| {
+        edit.recent_records = i32::try_from(spec.recent_records).ok().filter(|rows| *rows > 0).unwrap_or(-1);
+    }),
 ];
 
 /// Fields that are looked at elsewhere, or that say what happened once.
@@ -51,12 +55,14 @@ pub(crate) fn compare(stored: &MirrorSpec, wanted: &MirrorSpec) -> Difference {
             continue;
         }
         let change = Change { field: field.clone(), stored: shown(known), given: shown(given) };
+        // An edit gives a mirror a script, and takes none away.
+        let takes_script_away = field == "script" && wanted.script.is_empty();
         match EDITABLE.iter().find(|(name, _)| name == field) {
-            Some((_, apply)) => {
+            Some((_, apply)) if !takes_script_away => {
                 apply(&mut difference.edit, wanted);
                 difference.changes.push(change);
             }
-            None => difference.stuck.push(change),
+            _ => difference.stuck.push(change),
         }
     }
     compare_tables(stored, wanted, &mut difference);
@@ -171,19 +177,24 @@ mod tests {
         wanted.snapshot_num_tables_in_parallel = 6;
         wanted.record_error_policy = RecordErrorPolicy::DeadLetter;
         wanted.record_error_limit = 7;
+        wanted.script = "mask@2".into();
+        wanted.recent_records = 7;
         wanted.tables = vec![table("public.b"), table("public.c")];
         let difference = compare(&stored, &wanted);
-        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 9));
+        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 11));
         let mut edited = difference.edit.apply_to(&stored);
         edited.tables.sort_by(|one, other| one.source.cmp(&other.source));
         assert_eq!(edited, wanted, "the edit brings the one to the other");
+        let back = compare(&edited, &MirrorSpec { script: "mask".into(), ..stored.clone() });
+        assert_eq!(back.stuck, [], "recent records are switched off, and a pin is taken away");
+        assert_eq!((back.edit.recent_records, back.edit.script.as_str()), (-1, "mask"));
     }
 
     #[test]
     fn what_no_edit_changes_is_named() {
-        let stored = spec();
+        let mut stored = spec();
+        stored.script = "mask".into();
         let mut wanted = spec();
-        wanted.script = "mask".into();
         wanted.source_peer = "other".into();
         wanted.tables[1].destination = "elsewhere".into();
         let stuck = compare(&stored, &wanted).stuck;

@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn script(name: &str) -> ScriptText {
-        ScriptText { name: name.into(), language: ScriptLanguage::Lua, source: String::new() }
+        ScriptText { name: name.into(), language: ScriptLanguage::Lua, source: String::new(), tests: None }
     }
 
     fn plan() -> Plan {

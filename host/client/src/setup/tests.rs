@@ -169,6 +169,7 @@ fn setup() -> Setup {
             name: "mask".into(),
             language: ScriptLanguage::Lua,
             source: "  -- ${env:X}\nfunction onRecord(r) return r.row end\n".into(),
+            tests: None,
         }],
         mirrors: vec![mirror],
     }

@@ -78,7 +78,11 @@ fn peer_value(peer: &Peer, variables: &mut Variables) -> Value {
 }
 
 fn script_value(script: &ScriptText) -> Value {
-    json!({"name": script.name, "lang": script.language, "source": script.source})
+    let mut value = json!({"name": script.name, "lang": script.language, "source": script.source});
+    if let Some(tests) = script.tests.as_ref().filter(|tests| !tests.is_empty()) {
+        value["tests"] = json!(tests);
+    }
+    value
 }
 
 fn mirror_value(spec: &MirrorSpec) -> Value {

@@ -135,6 +135,9 @@ impl Control {
             problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
         }
         self.check_policy(mirror, edit, &mut problems).await?;
+        if !edit.script.is_empty() {
+            self.check_script(&spec, &mut problems).await?;
+        }
         if problems.is_empty() && !edit.additional_tables.is_empty() {
             problems = self.look_at_added(&spec, edit).await?;
         }

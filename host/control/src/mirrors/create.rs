@@ -140,7 +140,11 @@ impl Control {
         Ok(found.next().zip(found.next()))
     }
 
-    async fn check_script(&self, spec: &MirrorSpec, problems: &mut Vec<Problem>) -> Result<(), ControlError> {
+    pub(super) async fn check_script(
+        &self,
+        spec: &MirrorSpec,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), ControlError> {
         if spec.script.is_empty() {
             return Ok(());
         }

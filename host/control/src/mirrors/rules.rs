@@ -9,7 +9,8 @@ use tarn_model::{
 };
 
 use crate::config::{
-    IDLE_TIMEOUT_SECONDS_MAX, RECORD_ERROR_LIMIT_MAX, SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
+    IDLE_TIMEOUT_SECONDS_MAX, RECENT_RECORDS_MAX, RECORD_ERROR_LIMIT_MAX, SNAPSHOT_PARTITIONS_MAX,
+    SNAPSHOT_WORKERS_MAX,
 };
 
 /// Problems of a new mirror.
@@ -74,6 +75,7 @@ fn of_numbers(spec: &MirrorSpec, prefix: &str, problems: &mut Vec<Problem>) {
         ),
         ("idle_timeout_seconds", spec.idle_timeout_seconds, IDLE_TIMEOUT_SECONDS_MAX),
         ("record_error_limit", u64::from(spec.record_error_limit), RECORD_ERROR_LIMIT_MAX),
+        ("recent_records", u64::from(spec.recent_records), RECENT_RECORDS_MAX.into()),
     ];
     for (field, value, most) in bounded {
         if value > most {
@@ -234,6 +236,7 @@ mod tests {
             (|s| s.snapshot_num_tables_in_parallel = 129, "snapshot_num_tables_in_parallel"),
             (|s| s.idle_timeout_seconds = 86_401, "idle_timeout_seconds"),
             (|s| s.record_error_limit = 100_001, "record_error_limit"),
+            (|s| s.recent_records = 1_001, "recent_records"),
         ];
         for (change, path) in cases {
             let mut spec = good();

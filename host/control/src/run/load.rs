@@ -11,6 +11,7 @@ use tarn_wasm::{HeldPoint, SourceInstance};
 
 use super::{LifeEnd, MirrorRun};
 use crate::instances::MirrorInstances;
+use crate::recent::RememberingInstances;
 
 /// The point of a load that runs beside the stream: later than everything.
 const LOADING: u64 = i64::MAX.unsigned_abs();
@@ -118,7 +119,14 @@ impl MirrorRun {
         let HeldPoint { token, horizon, .. } = point;
         let held = HeldSnapshot { token, horizon, generation: catalog.next_generation(id).await?, start };
         let ledger = Arc::new(catalog.ledger(id));
-        let ended = snapshot(Arc::clone(instances), ledger, held, self.load_settings(), run).await?;
+        let ended = snapshot(
+            RememberingInstances::new(instances, self.recent()),
+            ledger,
+            held,
+            self.load_settings(),
+            run,
+        )
+        .await?;
         if ended == SnapshotEnd::Complete {
             self.watch.info("the load is complete");
         }

@@ -11,6 +11,7 @@ use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
 use crate::records::sieve::Sieve;
+use crate::recent::Remembering;
 
 impl MirrorRun {
     /// Streams every table alike, from the last checkpoint until asked to stop.
@@ -53,7 +54,7 @@ impl MirrorRun {
         run: Run,
     ) -> Result<(), Failure> {
         let parts = StreamParts {
-            source,
+            source: Remembering::new(source, self.recent()),
             transform: instances.transform().await?,
             destination: Sieve::new(
                 Counting::new(

@@ -24,6 +24,7 @@ impl MirrorRun {
             ));
         }
         self.workshop.progress.forget(self.mirror.id);
+        self.workshop.recent.forget(self.mirror.id);
         if self.observe(MirrorState::Terminated).await? {
             self.watch.info("dropped; the destination's tables stay");
         }

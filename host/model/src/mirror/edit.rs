@@ -29,6 +29,10 @@ pub struct MirrorEdit {
     pub record_error_policy: Option<RecordErrorPolicy>,
     /// Records that may be left out of ten times as many.
     pub record_error_limit: u32,
+    /// Another script, `name` or `name@version`, for a mirror that has one or none.
+    pub script: String,
+    /// Records of each table that are kept in memory for trying out scripts; -1 keeps none any more.
+    pub recent_records: i32,
 }
 
 impl MirrorEdit {
@@ -55,6 +59,12 @@ impl MirrorEdit {
         }
         if let Some(policy) = self.record_error_policy {
             edited.record_error_policy = policy;
+        }
+        if !self.script.is_empty() {
+            edited.script.clone_from(&self.script);
+        }
+        if self.recent_records != 0 {
+            edited.recent_records = u32::try_from(self.recent_records).unwrap_or(0);
         }
         edited
     }
@@ -131,6 +141,18 @@ mod tests {
         let edited = edit.apply_to(&spec);
         assert_eq!(sources(&edited.tables), ["public.b", "public.c"]);
         assert_eq!((edited.max_batch_size, edited.idle_timeout_seconds), (5, 60));
+    }
+
+    #[test]
+    fn a_script_is_pinned_and_recent_records_are_switched_on_and_off() {
+        let spec = MirrorSpec { script: "mask".into(), recent_records: 10, ..MirrorSpec::default() };
+        let unchanged = MirrorEdit::default().apply_to(&spec);
+        assert_eq!((unchanged.script.as_str(), unchanged.recent_records), ("mask", 10));
+        let edit = MirrorEdit { script: "mask@2".into(), recent_records: -1, ..MirrorEdit::default() };
+        let edited = edit.apply_to(&spec);
+        assert_eq!((edited.script.as_str(), edited.recent_records), ("mask@2", 0));
+        let edit = MirrorEdit { recent_records: 50, ..MirrorEdit::default() };
+        assert_eq!(edit.apply_to(&edited).recent_records, 50);
     }
 
     #[test]

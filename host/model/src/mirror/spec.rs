@@ -65,6 +65,9 @@ pub struct MirrorSpec {
     /// Of ten times as many records, so many may be left out, also by the policies SKIP and DEAD_LETTER: one
     /// more stops the mirror.
     pub record_error_limit: u32,
+    /// Records of each table, as they came from the source, that are kept in memory for trying out scripts;
+    /// 0 keeps none.
+    pub recent_records: u32,
     /// The types the destination's tables are made of; kept for clients that send it.
     pub system: TypeSystem,
     /// Settings by name; kept for clients that send them.

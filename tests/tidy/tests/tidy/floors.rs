@@ -12,6 +12,8 @@ use crate::assert_none;
 enum Place {
     /// Shared by host and guests: the batch on the ground, what authors import above it.
     Sdk(u8),
+    /// Records and cases as people write them, on the batch: for the host, and for the tests of guests.
+    Trial,
     /// The host's floors.
     Host(u8),
     /// A guest.
@@ -22,12 +24,13 @@ enum Place {
     Test,
 }
 
-use Place::{Bundle, Host, Plugin, Sdk, Test};
+use Place::{Bundle, Host, Plugin, Sdk, Test, Trial};
 
 /// Every crate of the workspace. A new one takes its place here.
 const PLACES: &[(&str, Place)] = &[
     ("tarn-batch", Sdk(0)),
     ("tarn-sdk", Sdk(1)),
+    ("tarn-trial", Trial),
     ("tarn-model", Host(0)),
     ("tarn-json", Host(0)),
     ("tarn-replication", Host(1)),
@@ -44,6 +47,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-plugin-clickhouse", Plugin),
     ("tarn-plugin-script-lua", Plugin),
     ("tarn-guest-misbehaving", Plugin),
+    ("tarn-guest-shouting", Plugin),
     ("tarn-bundle", Bundle),
     ("tarn-harness", Test),
     ("tarn-e2e", Test),
@@ -84,8 +88,10 @@ fn may_import(importer: Place, imported: Place) -> bool {
         (Host(_), Sdk(floor)) => floor == 0,
         // Only the binary carries the plugins.
         (Host(floor), Bundle) => floor == 6,
+        (Trial, Sdk(floor)) => floor == 0,
+        (Host(_) | Plugin, Trial) => true,
         (Plugin, Sdk(_)) => true,
-        (Sdk(_) | Plugin | Bundle, _) | (Host(_), Plugin) => false,
+        (Sdk(_) | Trial | Plugin | Bundle, _) | (Host(_), Plugin) => false,
     }
 }
 
