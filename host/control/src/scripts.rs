@@ -80,7 +80,7 @@ impl Control {
         language: ScriptLanguage,
         name: &str,
     ) -> Result<Vec<(String, String)>, ControlError> {
-        if language != ScriptLanguage::Lua {
+        if language == ScriptLanguage::Wasm {
             return Ok(Vec::new());
         }
         let scripts = self.catalog().scripts(None).await?;
@@ -153,7 +153,6 @@ fn refused(error: CompileError) -> ControlError {
             };
             ControlError::invalid("script.source", format!("{place}{message}"))
         }
-        CompileError::Unsupported(_) => ControlError::Unimplemented(error.to_string()),
         CompileError::Failed(_) => ControlError::Internal(error.to_string()),
     }
 }

@@ -1,11 +1,11 @@
 //! What the runtime remembers while script code runs: reached from every function that Lua calls.
 
 use tarn_batch::Row;
+use tarn_script::added::Added;
+use tarn_script::binding::Bindings;
+use tarn_script::buffer::reuse;
+use tarn_script::current::Current;
 
-use crate::added::Added;
-use crate::binding::Bindings;
-use crate::config::BUFFER_BYTES_KEPT;
-use crate::current::Current;
 use crate::json::Options;
 use crate::shape::Arena;
 
@@ -56,15 +56,6 @@ pub struct Session {
     pub rows_made: [u64; 2],
     /// The record that the script sees.
     pub current: Current,
-}
-
-/// Empties a buffer for the next record.
-#[inline]
-pub fn reuse(buffer: &mut Vec<u8>) {
-    if buffer.capacity() > BUFFER_BYTES_KEPT {
-        *buffer = Vec::new();
-    }
-    buffer.clear();
 }
 
 impl Session {

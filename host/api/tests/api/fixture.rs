@@ -17,8 +17,7 @@ use tarn_control::{
     Progress, Purpose, ScriptCompiler, ScriptSource, Validation, Validator,
 };
 use tarn_model::{
-    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question,
-    ScriptLanguage, Secret,
+    Allowance, Answer, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem, Question, Secret,
 };
 use tower::ServiceExt as _;
 
@@ -111,9 +110,6 @@ struct Compiler;
 impl ScriptCompiler for Compiler {
     fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>> {
         Box::pin(async move {
-            if script.language == ScriptLanguage::JavaScript {
-                return Err(CompileError::Unsupported("javascript".into()));
-            }
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
@@ -363,6 +359,7 @@ fn connectors() -> Vec<ConnectorSummary> {
         connector("postgres", "source", &["log", "clock", "postgres"]),
         connector("clickhouse", "destination", &["log", "clock", "clickhouse"]),
         connector("script-lua", "script", &["log", "clock"]),
+        connector("script-javascript", "script", &["log", "clock"]),
     ]
 }
 

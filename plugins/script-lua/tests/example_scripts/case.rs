@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tarn_batch::{Batch, BatchWriter, Before, LogMessage, Op, Row, RowHeader, Table, TableIndex, Version};
-use tarn_plugin_script_lua::{Applied, Output};
+use tarn_script::transform::{Applied, Output};
 
 use crate::cell;
 

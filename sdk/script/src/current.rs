@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "a record outlives its batch's borrow in the type, not in time")]
 
+use crate::buffer::reuse;
 use crate::config::ASSIGNED_BYTES_KEPT;
-use crate::session::reuse;
 use tarn_batch::{BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, TableIndex};
 
 /// Which of a record's two rows.

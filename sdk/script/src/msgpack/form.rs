@@ -1,6 +1,6 @@
 //! The bytes of single values.
 
-use super::{PackError, TIMESTAMP};
+use super::{TIMESTAMP, Unfit};
 
 /// Appends an integer in its shortest signed form. -32 takes two bytes, as consumers of this family of
 /// servers know it.
@@ -71,7 +71,7 @@ fn write_length(
     length: usize,
     small: Option<(u8, usize)>,
     [byte, short, long]: [Option<u8>; 3],
-) -> Result<(), PackError> {
+) -> Result<(), Unfit> {
     if let Some((marker, limit)) = small
         && length < limit
     {
@@ -87,42 +87,42 @@ fn write_length(
         out.push(marker);
         out.extend_from_slice(&length.to_be_bytes());
     } else {
-        return Err(PackError::TooLong);
+        return Err(Unfit::TooLong);
     }
     Ok(())
 }
 
 /// Appends text.
-pub fn write_text(out: &mut Vec<u8>, text: &[u8]) -> Result<(), PackError> {
+pub fn write_text(out: &mut Vec<u8>, text: &[u8]) -> Result<(), Unfit> {
     write_length(out, text.len(), Some((0xa0, 32)), [Some(0xd9), Some(0xda), Some(0xdb)])?;
     out.extend_from_slice(text);
     Ok(())
 }
 
 /// Appends bytes.
-pub fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), PackError> {
+pub fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unfit> {
     write_length(out, bytes.len(), None, [Some(0xc4), Some(0xc5), Some(0xc6)])?;
     out.extend_from_slice(bytes);
     Ok(())
 }
 
 /// Appends a string of Lua's.
-pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), PackError> {
+pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unfit> {
     if std::str::from_utf8(bytes).is_ok() { write_text(out, bytes) } else { write_bytes(out, bytes) }
 }
 
 /// Appends what comes before an array's items.
-pub fn begin_array(out: &mut Vec<u8>, length: usize) -> Result<(), PackError> {
+pub fn begin_array(out: &mut Vec<u8>, length: usize) -> Result<(), Unfit> {
     write_length(out, length, Some((0x90, 16)), [None, Some(0xdc), Some(0xdd)])
 }
 
 /// Appends what comes before a map's fields.
-pub fn begin_map(out: &mut Vec<u8>, length: usize) -> Result<(), PackError> {
+pub fn begin_map(out: &mut Vec<u8>, length: usize) -> Result<(), Unfit> {
     write_length(out, length, Some((0x80, 16)), [None, Some(0xde), Some(0xdf)])
 }
 
 /// Appends an extension.
-pub fn write_extension(out: &mut Vec<u8>, kind: i8, data: &[u8]) -> Result<(), PackError> {
+pub fn write_extension(out: &mut Vec<u8>, kind: i8, data: &[u8]) -> Result<(), Unfit> {
     match data.len() {
         1 => out.push(0xd4),
         2 => out.push(0xd5),
@@ -137,7 +137,7 @@ pub fn write_extension(out: &mut Vec<u8>, kind: i8, data: &[u8]) -> Result<(), P
 }
 
 /// Appends a point in time in the shortest form that holds it.
-pub fn write_time(out: &mut Vec<u8>, micros: i64) -> Result<(), PackError> {
+pub fn write_time(out: &mut Vec<u8>, micros: i64) -> Result<(), Unfit> {
     write_time32(out, micros, Rest::Kept)
         .or_else(|_| write_time64(out, micros))
         .or_else(|_| write_time96(out, micros))
@@ -158,28 +158,50 @@ pub enum Rest {
 }
 
 /// Appends a point in time in whole seconds of 32 bits.
-pub fn write_time32(out: &mut Vec<u8>, micros: i64, rest: Rest) -> Result<(), PackError> {
+pub fn write_time32(out: &mut Vec<u8>, micros: i64, rest: Rest) -> Result<(), Unfit> {
     let (seconds, nanos) = split(micros);
-    let seconds = u32::try_from(seconds).map_err(|_| PackError::TimeOutOfRange("time32"))?;
+    let seconds = u32::try_from(seconds).map_err(|_| Unfit::TimeOutOfRange("time32"))?;
     if nanos != 0 && rest == Rest::Kept {
-        return Err(PackError::TimeOutOfRange("time32"));
+        return Err(Unfit::TimeOutOfRange("time32"));
     }
     write_extension(out, TIMESTAMP, &seconds.to_be_bytes())
 }
 
 /// Appends a point in time in 34 bits of seconds and 30 of nanoseconds.
-pub fn write_time64(out: &mut Vec<u8>, micros: i64) -> Result<(), PackError> {
+pub fn write_time64(out: &mut Vec<u8>, micros: i64) -> Result<(), Unfit> {
     let (seconds, nanos) = split(micros);
     let seconds = u64::try_from(seconds).ok().filter(|seconds| seconds >> 34 == 0);
-    let seconds = seconds.ok_or(PackError::TimeOutOfRange("time64"))?;
+    let seconds = seconds.ok_or(Unfit::TimeOutOfRange("time64"))?;
     write_extension(out, TIMESTAMP, &(u64::from(nanos) << 34 | seconds).to_be_bytes())
 }
 
 /// Appends a point in time in 64 bits of seconds and 32 of nanoseconds.
-pub fn write_time96(out: &mut Vec<u8>, micros: i64) -> Result<(), PackError> {
+pub fn write_time96(out: &mut Vec<u8>, micros: i64) -> Result<(), Unfit> {
     let (seconds, nanos) = split(micros);
     let mut data = [0; 12];
     data[..4].copy_from_slice(&nanos.to_be_bytes());
     data[4..].copy_from_slice(&seconds.to_be_bytes());
     write_extension(out, TIMESTAMP, &data)
+}
+
+/// A point in time, where it is one of whole microseconds.
+pub fn read_timestamp(data: &[u8]) -> Option<i64> {
+    let (seconds, nanos) = match data.len() {
+        4 => (u32::from_be_bytes(data.try_into().ok()?).into(), 0),
+        8 => {
+            let both = u64::from_be_bytes(data.try_into().ok()?);
+            ((both & 0x3_ffff_ffff).cast_signed(), (both >> 34) as u32)
+        }
+        12 => {
+            let (nanos, seconds) = data.split_first_chunk()?;
+            (i64::from_be_bytes(seconds.try_into().ok()?), u32::from_be_bytes(*nanos))
+        }
+        _ => return None,
+    };
+    if nanos % 1_000 != 0 || nanos >= 1_000_000_000 {
+        return None;
+    }
+    let micros = seconds.checked_mul(1_000_000)?.checked_add(i64::from(nanos / 1_000))?;
+    // The greatest and the least are the infinities.
+    (micros != i64::MAX && micros != i64::MIN).then_some(micros)
 }

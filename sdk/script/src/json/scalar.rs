@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::EncodeError;
+use super::Unfit;
 use super::options::{Bytes, Decimals, Nonfinite, Options};
 use crate::config::ENCODED_BYTES_MAX;
 use crate::float_text;
 
 /// Appends a float, or what the options say of one that JSON does not have.
-pub fn write_float(out: &mut Vec<u8>, value: f64, options: Options) -> Result<(), EncodeError> {
+pub fn write_float(out: &mut Vec<u8>, value: f64, options: Options) -> Result<(), Unfit> {
     if !value.is_finite() {
         let name = match value {
             f64::INFINITY => "Infinity",
@@ -17,12 +17,12 @@ pub fn write_float(out: &mut Vec<u8>, value: f64, options: Options) -> Result<()
         };
         return write_nonfinite(out, name, options);
     }
-    float_text::write_finite(&mut Text(out), value).map_err(|_| EncodeError::Damaged)
+    float_text::write_finite(&mut Text(out), value).map_err(|_| Unfit::Damaged)
 }
 
-fn write_nonfinite(out: &mut Vec<u8>, name: &str, options: Options) -> Result<(), EncodeError> {
+fn write_nonfinite(out: &mut Vec<u8>, name: &str, options: Options) -> Result<(), Unfit> {
     match options.nonfinite {
-        Nonfinite::Error => return Err(EncodeError::NotFinite),
+        Nonfinite::Error => return Err(Unfit::NotFinite),
         Nonfinite::Null => out.extend_from_slice(b"null"),
         Nonfinite::Text => write_quoted(out, name.as_bytes()),
     }
@@ -30,13 +30,13 @@ fn write_nonfinite(out: &mut Vec<u8>, name: &str, options: Options) -> Result<()
 }
 
 /// Appends a decimal's text.
-pub fn write_decimal(out: &mut Vec<u8>, text: &[u8], options: Options) -> Result<(), EncodeError> {
+pub fn write_decimal(out: &mut Vec<u8>, text: &[u8], options: Options) -> Result<(), Unfit> {
     let is_finite = text.last().is_some_and(u8::is_ascii_digit);
     match options.decimals {
         Decimals::Text => write_quoted(out, text),
         Decimals::Number if is_finite => out.extend_from_slice(text),
         Decimals::Number => {
-            let name = std::str::from_utf8(text).map_err(|_| EncodeError::Damaged)?;
+            let name = std::str::from_utf8(text).map_err(|_| Unfit::Damaged)?;
             return write_nonfinite(out, name, options);
         }
     }
@@ -51,11 +51,11 @@ pub fn write_quoted(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Appends a string.
-pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), EncodeError> {
+pub fn write_string(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.len() > ENCODED_BYTES_MAX {
-        return Err(EncodeError::TooLong);
+        return Err(Unfit::TooLong);
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| EncodeError::NotUtf8)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| Unfit::NotUtf8)?;
     // Nearly all text needs no escape. Looking at every byte is faster than stopping at the first.
     let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
     if bytes.iter().fold(false, |found, &byte| found | escaped(byte)) {

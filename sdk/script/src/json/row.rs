@@ -4,7 +4,7 @@ use tarn_batch::text::write_text;
 use tarn_batch::value::{ArrayReader, Elements, read_bool, read_f32, read_f64, read_i16, read_i32, read_i64};
 use tarn_batch::{Cell, Table, Type};
 
-use super::EncodeError;
+use super::Unfit;
 use super::options::{Documents, Options};
 use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
 use crate::current::{Current, Which};
@@ -39,11 +39,11 @@ impl RowWriter<'_> {
         which: Which,
         table: &Table,
         names: &[Vec<u8>],
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), Unfit> {
         self.out.push(b'{');
         let mut first = true;
         for (at, column) in table.columns.iter().enumerate() {
-            let cell = current.cell(which, at).map_err(|_| EncodeError::Damaged)?;
+            let cell = current.cell(which, at).map_err(|_| Unfit::Damaged)?;
             if cell == Cell::Unchanged {
                 continue;
             }
@@ -60,8 +60,8 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), EncodeError> {
-        let damaged = |_| EncodeError::Damaged;
+    fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), Unfit> {
+        let damaged = |_| Unfit::Damaged;
         match data_type {
             Type::Bool => {
                 let word: &[u8] = if read_bool(value).map_err(damaged)? { b"true" } else { b"false" };
@@ -96,9 +96,9 @@ impl RowWriter<'_> {
     }
 
     /// Appends what has a text as PostgreSQL writes it; a point in time has its zone in four digits.
-    fn said(&mut self, data_type: &Type, value: &[u8]) -> Result<(), EncodeError> {
+    fn said(&mut self, data_type: &Type, value: &[u8]) -> Result<(), Unfit> {
         self.text.clear();
-        write_text(data_type, value, self.text).map_err(|_| EncodeError::Damaged)?;
+        write_text(data_type, value, self.text).map_err(|_| Unfit::Damaged)?;
         if *data_type == Type::TimestampTz && self.text.ends_with("+00") {
             self.text.push_str("00");
         }
@@ -112,7 +112,7 @@ impl RowWriter<'_> {
         element: &Type,
         lengths: &[u32],
         elements: &mut Elements<'_>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), Unfit> {
         self.out.push(b'[');
         let (length, inner) = lengths.split_first().map_or((0, lengths), |(&length, inner)| (length, inner));
         for item in 0..length {
@@ -126,7 +126,7 @@ impl RowWriter<'_> {
             match elements.next() {
                 Some(Ok(Some(value))) => self.value(element, value)?,
                 Some(Ok(None)) => self.out.extend_from_slice(b"null"),
-                Some(Err(_)) | None => return Err(EncodeError::Damaged),
+                Some(Err(_)) | None => return Err(Unfit::Damaged),
             }
         }
         self.out.push(b']');

@@ -40,6 +40,18 @@ pub fn parse(kind: MomentKind, text: &str) -> Option<Moment> {
     (rest.0.is_empty() && !is_infinite).then_some(moment)
 }
 
+/// Reads a time of the first kind whose text it is: one with a date and a zone before one without.
+pub fn parse_any(text: &str) -> Option<Moment> {
+    let kinds = [
+        MomentKind::TimestampTz,
+        MomentKind::Timestamp,
+        MomentKind::Date,
+        MomentKind::TimeTz,
+        MomentKind::Time,
+    ];
+    kinds.into_iter().find_map(|kind| parse(kind, text))
+}
+
 fn infinity(kind: MomentKind, text: &str) -> Option<Moment> {
     let positive = match text {
         "infinity" => true,

@@ -4,15 +4,16 @@ use tarn_batch::text::write_text as say;
 use tarn_batch::value::{
     ArrayReader, Elements, read_bool, read_f32, read_f64, read_i16, read_i32, read_i64, read_time_tz,
 };
-use tarn_batch::{Cell, DecodeError, Table, Type};
+use tarn_batch::{Cell, Table, Type};
 
-use super::PackError;
-use super::encode::write_moment;
+use super::Unfit;
 use super::form::{
-    begin_array, begin_map, write_bytes, write_double, write_signed, write_single, write_text,
+    begin_array, begin_map, write_bytes, write_double, write_signed, write_single, write_text, write_time,
+    write_unsigned,
 };
 use crate::current::{Current, Which};
-use crate::values::moment::{Moment, MomentKind};
+use crate::moment::{Moment, MomentKind};
+use crate::number::Number;
 
 /// Where a row is written.
 pub struct RowPacker<'a> {
@@ -22,15 +23,9 @@ pub struct RowPacker<'a> {
     pub text: &'a mut String,
 }
 
-impl From<DecodeError> for PackError {
-    fn from(_: DecodeError) -> Self {
-        Self::Damaged
-    }
-}
-
 impl RowPacker<'_> {
     /// Appends a row of the current record, without the columns that the source did not send.
-    pub fn row(&mut self, current: &mut Current, which: Which, table: &Table) -> Result<(), PackError> {
+    pub fn row(&mut self, current: &mut Current, which: Which, table: &Table) -> Result<(), Unfit> {
         let mut count = 0;
         for at in 0..table.columns.len() {
             count += usize::from(current.cell(which, at)? != Cell::Unchanged);
@@ -50,7 +45,7 @@ impl RowPacker<'_> {
         Ok(())
     }
 
-    fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), PackError> {
+    fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), Unfit> {
         match data_type {
             Type::Bool => self.out.push(if read_bool(value)? { 0xc3 } else { 0xc2 }),
             Type::Int2 => write_signed(self.out, read_i16(value)?.into()),
@@ -81,7 +76,7 @@ impl RowPacker<'_> {
         Ok(())
     }
 
-    fn moment(&mut self, moment: Moment) -> Result<(), PackError> {
+    fn moment(&mut self, moment: Moment) -> Result<(), Unfit> {
         write_moment(self.out, &moment, self.text)
     }
 
@@ -90,7 +85,7 @@ impl RowPacker<'_> {
         element: &Type,
         lengths: &[u32],
         elements: &mut Elements<'_>,
-    ) -> Result<(), PackError> {
+    ) -> Result<(), Unfit> {
         let (length, inner) = lengths.split_first().map_or((0, lengths), |(&length, inner)| (length, inner));
         begin_array(self.out, length as usize)?;
         for _ in 0..length {
@@ -98,11 +93,40 @@ impl RowPacker<'_> {
                 self.dimension(element, inner, elements)?;
                 continue;
             }
-            match elements.next().ok_or(PackError::Damaged)?? {
+            match elements.next().ok_or(Unfit::Damaged)?? {
                 Some(value) => self.value(element, value)?,
                 None => self.out.push(0xc0),
             }
         }
         Ok(())
+    }
+}
+
+/// A whole number in 64 bits where it fits, else as text.
+pub fn write_big_integer(out: &mut Vec<u8>, text: &str) -> Result<(), Unfit> {
+    let Some(Number::Finite(number)) = Number::parse(text) else { return Err(Unfit::Damaged) };
+    match number.to_i64() {
+        Some(value) => write_signed(out, value),
+        None if number.sign() > 0 && number.magnitude().len() <= 8 => write_unsigned(out, number.low_bits()),
+        None => write_text(out, text.as_bytes())?,
+    }
+    Ok(())
+}
+
+/// A point in time is a timestamp, a date the one of its midnight, a time of day that of the first day;
+/// one with a zone keeps it as text.
+pub fn write_moment(out: &mut Vec<u8>, moment: &Moment, text: &mut String) -> Result<(), Unfit> {
+    match moment.kind() {
+        MomentKind::TimeTz => {
+            text.clear();
+            moment.write_text(text);
+            write_text(out, text.as_bytes())
+        }
+        MomentKind::Time => write_time(out, moment.value()),
+        _ if !moment.is_finite() => Err(Unfit::Infinite),
+        _ => {
+            let point = moment.convert(MomentKind::TimestampTz).ok_or(Unfit::TimeOutOfRange("time"))?;
+            write_time(out, point.value())
+        }
     }
 }

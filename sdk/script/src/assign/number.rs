@@ -1,38 +1,37 @@
 //! Numbers into numeric columns.
 
-use super::{Refusal, takes};
-use crate::lua::{Kind, Lua};
+use super::{Given, Refusal};
 use crate::number::{Finite, Number};
-use crate::values::exact;
 
-/// The decimal that a value says, unless it is one of Lua's own numbers.
-fn written(lua: Lua, index: i32) -> Option<Number> {
-    match lua.kind(index) {
-        Kind::String => Number::parse(std::str::from_utf8(lua.bytes(index)?).ok()?.trim_ascii()),
-        _ => exact::get(lua, index),
+/// The decimal that a value says, unless it is one of the language's own numbers.
+fn written(given: &Given<'_>) -> Option<Number> {
+    match given {
+        Given::Text(text) => Number::parse(std::str::from_utf8(text).ok()?.trim_ascii()),
+        Given::Number(number) => Some(number.clone()),
+        _ => None,
     }
 }
 
-fn not_a_number(lua: Lua, index: i32, wanted: &'static str) -> Refusal {
-    match lua.kind(index) {
-        Kind::String => Refusal::NotTextOf("the text of a number"),
-        _ => takes(lua, index, wanted),
+fn not_a_number(given: &Given<'_>, kind: &'static str, wanted: &'static str) -> Refusal {
+    match given {
+        Given::Text(_) => Refusal::NotTextOf("the text of a number"),
+        _ => Refusal::Takes { wanted, given: kind },
     }
 }
 
 /// A whole number.
-pub(super) fn integer(lua: Lua, index: i32) -> Result<i64, Refusal> {
-    match lua.kind(index) {
-        Kind::Integer => Ok(lua.integer(index).unwrap_or_default()),
-        Kind::Float => {
-            let value = lua.number(index).unwrap_or(f64::NAN);
+pub(super) fn integer(given: &Given<'_>, kind: &'static str) -> Result<i64, Refusal> {
+    /// The first float beyond 64 bits.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match given {
+        Given::Integer(value) => Ok(*value),
+        Given::Float(value) => {
             if !value.is_finite() || value.fract() != 0.0 {
                 return Err(Refusal::Inexact);
             }
-            // Lua's own conversion knows the ends of the range.
-            lua.integer(index).ok_or(Refusal::OutOfRange)
+            if (-END..END).contains(value) { Ok(*value as i64) } else { Err(Refusal::OutOfRange) }
         }
-        _ => match written(lua, index).ok_or_else(|| not_a_number(lua, index, "a whole number"))? {
+        _ => match written(given).ok_or_else(|| not_a_number(given, kind, "a whole number"))? {
             Number::Finite(number) if number.significant_scale() > 0 => Err(Refusal::Inexact),
             Number::Finite(number) => number.to_i64().ok_or(Refusal::OutOfRange),
             Number::Infinity { .. } | Number::NaN => Err(Refusal::Inexact),
@@ -41,16 +40,15 @@ pub(super) fn integer(lua: Lua, index: i32) -> Result<i64, Refusal> {
 }
 
 /// The nearest double. Whole numbers and decimals must be one: a double is approximate, they are not.
-pub(super) fn double(lua: Lua, index: i32) -> Result<f64, Refusal> {
-    match lua.kind(index) {
-        Kind::Float => Ok(lua.number(index).unwrap_or(f64::NAN)),
-        Kind::Integer => {
-            let whole = lua.integer(index).unwrap_or_default();
-            let value = whole as f64;
-            if value as i128 == i128::from(whole) { Ok(value) } else { Err(Refusal::Inexact) }
+pub(super) fn double(given: &Given<'_>, kind: &'static str) -> Result<f64, Refusal> {
+    match given {
+        Given::Float(value) => Ok(*value),
+        Given::Integer(whole) => {
+            let value = *whole as f64;
+            if value as i128 == i128::from(*whole) { Ok(value) } else { Err(Refusal::Inexact) }
         }
         _ => {
-            let number = written(lua, index).ok_or_else(|| not_a_number(lua, index, "a number"))?;
+            let number = written(given).ok_or_else(|| not_a_number(given, kind, "a number"))?;
             let value = number.to_float();
             let finite = matches!(number, Number::Finite(_));
             if finite && value.is_infinite() {
@@ -63,13 +61,13 @@ pub(super) fn double(lua: Lua, index: i32) -> Result<f64, Refusal> {
 }
 
 /// The nearest single, as the column's type means it; beyond its range there is none.
-pub(super) fn single(lua: Lua, index: i32) -> Result<f32, Refusal> {
-    let value = double(lua, index)?;
+pub(super) fn single(given: &Given<'_>, kind: &'static str) -> Result<f32, Refusal> {
+    let value = double(given, kind)?;
     let nearest = value as f32;
     if value.is_finite() && nearest.is_infinite() {
         return Err(Refusal::OutOfRange);
     }
-    if lua.kind(index) == Kind::Integer && f64::from(nearest) != value {
+    if matches!(given, Given::Integer(_)) && f64::from(nearest) != value {
         return Err(Refusal::Inexact);
     }
     Ok(nearest)
@@ -77,19 +75,19 @@ pub(super) fn single(lua: Lua, index: i32) -> Result<f32, Refusal> {
 
 /// Appends a decimal with the column's scale. Digits are never dropped, zeros are added.
 pub(super) fn write_numeric(
-    lua: Lua,
-    index: i32,
+    given: &Given<'_>,
+    kind: &'static str,
     precision: u16,
     scale: i16,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     use std::io::Write;
-    let number = match lua.kind(index) {
-        Kind::Integer => Number::parse(&lua.integer(index).unwrap_or_default().to_string()),
-        Kind::Float => lua.number(index).map(Number::from_float),
-        _ => written(lua, index),
+    let number = match given {
+        Given::Integer(value) => Number::parse(&value.to_string()),
+        Given::Float(value) => Some(Number::from_float(*value)),
+        _ => written(given),
     };
-    let number = match number.ok_or_else(|| not_a_number(lua, index, "a number"))? {
+    let number = match number.ok_or_else(|| not_a_number(given, kind, "a number"))? {
         Number::Finite(number) if precision > 0 => Number::Finite(fit(&number, precision, scale)?),
         Number::Infinity { .. } if precision > 0 => return Err(Refusal::Precision(precision)),
         number => number,
