@@ -12,13 +12,17 @@ use wit_component::ComponentEncoder;
 /// Plugins that are embedded as components.
 const COMPONENTS: [&str; 2] = ["postgres", "clickhouse"];
 
+/// Runtimes of script languages, which are embedded as core modules.
+const RUNTIMES: [&str; 2] = ["script-lua", "script-javascript"];
+
 /// What the guests are made of, from the root: a change of any of it builds them again.
-const INPUTS: [&str; 9] = [
+const INPUTS: [&str; 10] = [
     "plugins/build",
     "plugins/toolchain",
     "plugins/postgres",
     "plugins/clickhouse",
     "plugins/script-lua",
+    "plugins/script-javascript",
     "sdk",
     "wit",
     "Cargo.toml",
@@ -48,8 +52,10 @@ fn build() -> Result<(), Box<dyn Error>> {
         let component = componentize(name, &fs::read(modules.join(format!("{name}.wasm")))?)?;
         fs::write(out_dir.join(format!("{name}.wasm")), component)?;
     }
-    // The Lua runtime becomes a component with each script, after the script is loaded into it.
-    fs::copy(modules.join("script-lua.wasm"), out_dir.join("script-lua.wasm"))?;
+    // The runtimes become components with each script, after the script is loaded into them.
+    for name in RUNTIMES {
+        fs::copy(modules.join(format!("{name}.wasm")), out_dir.join(format!("{name}.wasm")))?;
+    }
     Ok(())
 }
 

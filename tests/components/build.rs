@@ -1,4 +1,4 @@
-//! Builds the bad guests from source.
+//! Builds the bad guests and the examples from source.
 
 #![expect(clippy::print_stderr, reason = "cargo shows a failed build script's words to people")]
 
@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::process::{Command, exit};
 
 /// What the guests are made of, from the root.
-const INPUTS: [&str; 7] = [
+const INPUTS: [&str; 8] = [
     "plugins/build",
     "plugins/toolchain",
     "tests/components/guests",
+    "examples/plugins",
     "sdk",
     "wit",
     "Cargo.toml",

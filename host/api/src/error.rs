@@ -159,7 +159,6 @@ impl From<ControlError> for ApiError {
                 Self::new(Code::FailedPrecondition, message).with_problems(problems)
             }
             ControlError::PermissionDenied(message) => Self::new(Code::PermissionDenied, message),
-            ControlError::Unimplemented(message) => Self::new(Code::Unimplemented, message),
             ControlError::Internal(cause) => {
                 Self::new(Code::Internal, "the request failed inside the server; its log says why")
                     .with_cause(cause)

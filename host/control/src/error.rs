@@ -41,9 +41,6 @@ pub enum ControlError {
     /// The edition or a setting does not allow it.
     #[error("{0}")]
     PermissionDenied(String),
-    /// This version cannot do it.
-    #[error("{0}")]
-    Unimplemented(String),
     /// A part of the server failed, which nobody outside can mend.
     #[error("{0}")]
     Internal(String),

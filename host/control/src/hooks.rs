@@ -102,9 +102,6 @@ pub enum CompileError {
         /// Where in the line, from 1; 0 when unknown.
         column: u32,
     },
-    /// This version cannot compile the language.
-    #[error("scripts in {0} cannot be compiled by this version")]
-    Unsupported(String),
     /// The compiler itself failed.
     #[error("the script compiler failed: {0}")]
     Failed(String),

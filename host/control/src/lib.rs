@@ -46,7 +46,9 @@ pub use mirrors::{
     StatusQuery, TableRows, TotalRows,
 };
 pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutcome, config_key};
-pub use plugins::{Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError};
+pub use plugins::{
+    Bundle, BundledPlugin, ConnectorSummary, LoadedScript, Plugins, PluginsError, ScriptRuntimes,
+};
 pub use probe::DriverProbe;
 pub use progress::Progress;
 pub use recent::RecentRecords;

@@ -34,6 +34,17 @@ pub struct Bundle {
     pub clickhouse: BundledPlugin,
     /// The Lua runtime that scripts are compiled into.
     pub script_lua: BundledPlugin,
+    /// The JavaScript runtime, as the Lua one.
+    pub script_javascript: BundledPlugin,
+}
+
+/// The core modules that scripts are compiled into.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptRuntimes {
+    /// The Lua runtime.
+    pub lua: &'static [u8],
+    /// The JavaScript runtime.
+    pub javascript: &'static [u8],
 }
 
 /// Why the connectors cannot be used.
@@ -53,7 +64,7 @@ pub struct Plugins {
     runtime: Runtime,
     postgres: Component,
     clickhouse: Component,
-    script_runtime: &'static [u8],
+    script_runtimes: ScriptRuntimes,
     script_limits: Limits,
     script_record_time: Duration,
     summaries: Arc<[ConnectorSummary]>,
@@ -82,6 +93,7 @@ impl Plugins {
             Manifest::parse(bundle.postgres.manifest)?,
             Manifest::parse(bundle.clickhouse.manifest)?,
             Manifest::parse(bundle.script_lua.manifest)?,
+            Manifest::parse(bundle.script_javascript.manifest)?,
         ];
         let postgres = runtime.load(&manifests[0], bundle.postgres.component).await?;
         let clickhouse = runtime.load(&manifests[1], bundle.clickhouse.component).await?;
@@ -91,7 +103,10 @@ impl Plugins {
             runtime,
             postgres,
             clickhouse,
-            script_runtime: bundle.script_lua.component,
+            script_runtimes: ScriptRuntimes {
+                lua: bundle.script_lua.component,
+                javascript: bundle.script_javascript.component,
+            },
             script_limits,
             script_record_time: script_limits.run_time_max,
             summaries,
@@ -117,9 +132,9 @@ impl Plugins {
         &self.summaries
     }
 
-    /// The core module that Lua scripts are compiled into.
-    pub fn script_runtime(&self) -> &'static [u8] {
-        self.script_runtime
+    /// The core modules that scripts are compiled into.
+    pub fn script_runtimes(&self) -> ScriptRuntimes {
+        self.script_runtimes
     }
 
     /// A configured source of a peer.

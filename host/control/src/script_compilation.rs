@@ -4,20 +4,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tarn_model::{Enumerated as _, ScriptLanguage};
-use tarn_wasm::{CompiledScript, LuaCompiler, ScriptError, compile_wasm};
+use tarn_model::ScriptLanguage;
+use tarn_wasm::{CompiledScript, FindModule, JavaScriptCompiler, LuaCompiler, ScriptError, compile_wasm};
 use tokio::sync::Semaphore;
 
 use crate::config::SCRIPTS_COMPILED_AT_ONCE;
 use crate::hooks::{CompileError, Pending, ScriptCompiler, ScriptSource};
-use crate::plugins::Plugins;
+use crate::plugins::{Plugins, ScriptRuntimes};
 
 /// Compiles with the bundled language runtimes. A runtime is made ready when its first script comes.
 #[derive(Clone, Debug)]
 pub struct ComponentCompiler {
-    lua_runtime: &'static [u8],
+    runtimes: ScriptRuntimes,
     /// Kept between scripts.
     lua: Arc<Mutex<Option<LuaCompiler>>>,
+    /// Kept between scripts.
+    javascript: Arc<Mutex<Option<JavaScriptCompiler>>>,
     /// One script is compiled at a time, so that uploads cannot fill the machine.
     turn: Arc<Semaphore>,
 }
@@ -25,12 +27,17 @@ pub struct ComponentCompiler {
 impl ComponentCompiler {
     /// A compiler over the runtimes of these plugins.
     pub fn new(plugins: &Plugins) -> Self {
-        Self::of_runtimes(plugins.script_runtime())
+        Self::of_runtimes(plugins.script_runtimes())
     }
 
     /// A compiler over language runtimes alone, for whoever compiles and runs nothing.
-    pub fn of_runtimes(lua_runtime: &'static [u8]) -> Self {
-        Self { lua_runtime, lua: Arc::default(), turn: Arc::new(Semaphore::new(SCRIPTS_COMPILED_AT_ONCE)) }
+    pub fn of_runtimes(runtimes: ScriptRuntimes) -> Self {
+        Self {
+            runtimes,
+            lua: Arc::default(),
+            javascript: Arc::default(),
+            turn: Arc::new(Semaphore::new(SCRIPTS_COMPILED_AT_ONCE)),
+        }
     }
 
     fn compile_now(
@@ -40,38 +47,48 @@ impl ComponentCompiler {
         source: &str,
         modules: &[(String, String)],
     ) -> Result<CompiledScript, CompileError> {
+        let find =
+            |name: &str| modules.iter().find(|(known, _)| known == name).map(|(_, source)| source.clone());
+        let find: &FindModule<'_> = &find;
         match language {
-            ScriptLanguage::Lua => self.compile_lua(name, source, modules).map_err(rejected),
+            ScriptLanguage::Lua => kept(
+                &self.lua,
+                || LuaCompiler::new(self.runtimes.lua),
+                |compiler| compiler.compile_with(name, source, find),
+            ),
+            ScriptLanguage::JavaScript => kept(
+                &self.javascript,
+                || JavaScriptCompiler::new(self.runtimes.javascript),
+                |compiler| compiler.compile_with(name, source, find),
+            ),
             ScriptLanguage::Wasm => {
                 let bytes = STANDARD.decode(source.trim()).map_err(|error| CompileError::Rejected {
                     message: format!("the source is not base64: {error}"),
                     line: 0,
                     column: 0,
                 })?;
-                compile_wasm(name, &bytes).map_err(rejected)
+                compile_wasm(name, &bytes)
             }
-            ScriptLanguage::JavaScript => Err(CompileError::Unsupported(language.name().to_owned())),
         }
+        .map_err(rejected)
     }
+}
 
-    fn compile_lua(
-        &self,
-        name: &str,
-        source: &str,
-        modules: &[(String, String)],
-    ) -> Result<CompiledScript, ScriptError> {
-        // A compiler whose last script made it panic is made anew.
-        let mut lua = self.lua.lock().unwrap_or_else(PoisonError::into_inner);
-        let compiler = match lua.take() {
-            Some(compiler) => compiler,
-            None => LuaCompiler::new(self.lua_runtime)?,
-        };
-        let find =
-            |name: &str| modules.iter().find(|(known, _)| known == name).map(|(_, source)| source.clone());
-        let compiled = compiler.compile_with(name, source, &find);
-        *lua = Some(compiler);
-        compiled
-    }
+/// Compiles with the compiler that is kept, made when there is none. One whose last script made it panic is made
+/// anew.
+fn kept<C>(
+    place: &Mutex<Option<C>>,
+    make: impl FnOnce() -> Result<C, ScriptError>,
+    compile: impl FnOnce(&C) -> Result<CompiledScript, ScriptError>,
+) -> Result<CompiledScript, ScriptError> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiler = match place.take() {
+        Some(compiler) => compiler,
+        None => make()?,
+    };
+    let compiled = compile(&compiler);
+    *place = Some(compiler);
+    compiled
 }
 
 impl ScriptCompiler for ComponentCompiler {

@@ -112,7 +112,7 @@ impl Control {
         language: ScriptLanguage,
         name: &str,
     ) -> Result<Vec<(String, String)>, ControlError> {
-        if language != ScriptLanguage::Lua {
+        if language == ScriptLanguage::Wasm {
             return Ok(Vec::new());
         }
         let scripts = self.catalog().scripts(None).await?;
@@ -194,7 +194,6 @@ fn refused_at(path: &str, error: CompileError) -> ControlError {
             };
             ControlError::invalid(path, format!("{place}{message}"))
         }
-        CompileError::Unsupported(_) => ControlError::Unimplemented(error.to_string()),
         CompileError::Failed(_) => ControlError::Internal(error.to_string()),
     }
 }

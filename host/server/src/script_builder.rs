@@ -6,7 +6,7 @@ use std::pin::Pin;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use tarn_client::{BuiltScript, ScriptBuilder};
-use tarn_control::{CompileError, ComponentCompiler, ScriptCompiler as _, ScriptSource};
+use tarn_control::{CompileError, ComponentCompiler, ScriptCompiler as _, ScriptRuntimes, ScriptSource};
 use tarn_model::ScriptLanguage;
 use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig};
 
@@ -29,7 +29,9 @@ impl ScriptBuilder for BundledRuntimes {
 }
 
 async fn build(script: ScriptSource<'_>) -> Result<BuiltScript, String> {
-    let compiler = ComponentCompiler::of_runtimes(tarn_bundle::SCRIPT_LUA);
+    let runtimes =
+        ScriptRuntimes { lua: tarn_bundle::SCRIPT_LUA, javascript: tarn_bundle::SCRIPT_JAVASCRIPT };
+    let compiler = ComponentCompiler::of_runtimes(runtimes);
     let component = compiler.compile(script).await.map_err(|error| place(&error) + &error.to_string())?;
     let entry_points = entry_points(script.name, &component).await?;
     let digest = digest(&SHA256, &component).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -43,5 +43,8 @@ pub use log::{Level, LogSink, NoLog};
 pub use manifest::{Kind, Manifest, ManifestError};
 pub use runtime::{Runtime, StartError};
 pub use script::ScriptInstance;
-pub use script_compiler::{CompiledScript, FindModule, LuaCompiler, ScriptError, compile_lua, compile_wasm};
+pub use script_compiler::{
+    CompiledScript, FindModule, JavaScriptCompiler, LuaCompiler, ScriptError, compile_javascript,
+    compile_lua, compile_wasm,
+};
 pub use source::{HeldPoint, SourceInstance};

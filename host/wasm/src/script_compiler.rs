@@ -1,15 +1,17 @@
 //! From the source of a script to a component: what every front end ends in.
 //!
-//! Lua: the runtime (the core module of `plugins/script-lua`) runs the script's top level once, here, and
-//! what its memory then holds becomes the component. WebAssembly: a component as it was uploaded, or one
+//! Lua and JavaScript: the runtime (the core module of `plugins/script-lua` or `plugins/script-javascript`) runs
+//! the script's top level once, here, and what its memory then holds becomes the component. WebAssembly: a component as it was uploaded, or one
 //! made of the core module that was.
 //!
 //! The same source and runtime give the same bytes: nothing but them goes in, and running time is bounded
 //! by work, not by a clock.
 
+mod javascript;
 mod limits;
 mod lua;
 mod place;
+mod snapshot;
 
 use ring::digest;
 use tarn_model::chain;
@@ -19,7 +21,9 @@ use crate::binary;
 use crate::interface::Surface;
 use crate::manifest::Manifest;
 
-pub use lua::{FindModule, LuaCompiler};
+pub use javascript::JavaScriptCompiler;
+pub use lua::LuaCompiler;
+pub use snapshot::FindModule;
 
 /// A script as a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +82,15 @@ fn engine() -> wasmtime::Result<Engine> {
 /// `runtime` is the core module of the Lua runtime, `name` is what people call the script.
 pub fn compile_lua(runtime: &[u8], name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
     LuaCompiler::new(runtime)?.compile(name, source)
+}
+
+/// Compiles one JavaScript script, as [`compile_lua`] does one in Lua: who compiles many keeps a
+/// [`JavaScriptCompiler`].
+///
+/// # Errors
+/// What is wrong with it.
+pub fn compile_javascript(runtime: &[u8], name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
+    JavaScriptCompiler::new(runtime)?.compile(name, source)
 }
 
 /// Takes an uploaded component, or a core module with a component type, that is a script and imports

@@ -19,3 +19,8 @@ pub static CLICKHOUSE_MANIFEST: &str = include_str!("../../clickhouse/plugin.tom
 pub static SCRIPT_LUA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/script-lua.wasm"));
 /// Its manifest, which every script compiled from it shares.
 pub static SCRIPT_LUA_MANIFEST: &str = include_str!("../../script-lua/plugin.toml");
+
+/// The JavaScript runtime, as the Lua one.
+pub static SCRIPT_JAVASCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/script-javascript.wasm"));
+/// Its manifest, which every script compiled from it shares.
+pub static SCRIPT_JAVASCRIPT_MANIFEST: &str = include_str!("../../script-javascript/plugin.toml");

@@ -1,63 +1,28 @@
 //! Columns that a script adds to its tables: declared at its top level, as
 //! `tarn.column("public.users", "full_name", "text")`, and assigned like any other.
 
-use tarn_batch::{Column, Table, Type};
+use tarn_script::added::declare;
 
-use crate::config::ADDED_COLUMNS_MAX;
 use crate::lua::{Answer, Lua, Raise};
 use crate::session::Phase;
-
-/// A column that a script declared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
-    /// The qualified name of its table.
-    table: String,
-    column: Column,
-}
 
 /// Pushes the library.
 pub fn push_library(lua: Lua) {
     lua.push_table(0, 1);
-    lua.set_function(-1, "column", declare);
+    lua.set_function(-1, "column", column);
 }
 
 /// `tarn.column(table, name, type)`.
-fn declare(lua: Lua) -> Answer {
+fn column(lua: Lua) -> Answer {
     if lua.session().phase == Phase::Running {
         return Err(lua.fail("tarn.column declares a column where a script begins, not in a function"));
     }
-    let added = {
+    let declared = {
         let [table, name, type_name] = [1, 2, 3].map(|index| text(lua, index));
         let (table, name, type_name) = (table?, name?, type_name?);
-        match data_type(&type_name) {
-            Some(data_type) => Added {
-                table,
-                column: Column {
-                    attribute: number(&name),
-                    name,
-                    data_type,
-                    type_name,
-                    nullable: true,
-                    key: 0,
-                },
-            },
-            None => {
-                return Err(lua.fail(format_args!(
-                    "there is no type \"{type_name}\" for a column: name one as PostgreSQL does, such as text, \
-                     bigint, numeric(12,2) or timestamptz"
-                )));
-            }
-        }
+        declare(&mut lua.session().added, table, name, type_name)
     };
-    let all = &mut lua.session().added;
-    let same = |other: &Added| other.table == added.table && other.column.name == added.column.name;
-    if all.iter().any(same) {
-        return Err(lua.fail(format_args!("the column {} is declared twice", added.column.name)));
-    }
-    if all.len() == ADDED_COLUMNS_MAX {
-        return Err(lua.fail(format_args!("a script declares at most {ADDED_COLUMNS_MAX} columns")));
-    }
-    all.push(added);
+    declared.map_err(|reason| lua.fail(reason))?;
     Ok(0)
 }
 
@@ -67,64 +32,6 @@ fn text(lua: Lua, index: i32) -> Result<String, Raise> {
     text.map(str::to_owned).ok_or_else(|| {
         lua.fail("tarn.column takes the name of a table, that of the column, and its type, as text")
     })
-}
-
-/// A type by its name in PostgreSQL.
-fn data_type(name: &str) -> Option<Type> {
-    if let Some(element) = name.strip_suffix("[]") {
-        return data_type(element).filter(|element| !matches!(element, Type::Array(_))).map(Type::array);
-    }
-    if let Some(modifiers) = name.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')')) {
-        let (precision, scale) = modifiers.split_once(',').unwrap_or((modifiers, "0"));
-        let (precision, scale) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
-        let fits = (1..=1_000).contains(&precision) && (-1_000..=1_000).contains(&scale);
-        return fits.then_some(Type::Numeric { precision, scale });
-    }
-    Some(match name {
-        "boolean" => Type::Bool,
-        "smallint" => Type::Int2,
-        "integer" => Type::Int4,
-        "bigint" => Type::Int8,
-        "real" => Type::Float4,
-        "double precision" => Type::Float8,
-        "numeric" => Type::Numeric { precision: 0, scale: 0 },
-        "text" => Type::Text,
-        "bytea" => Type::Bytes,
-        "date" => Type::Date,
-        "time" => Type::Time,
-        "timetz" => Type::TimeTz,
-        "timestamp" => Type::Timestamp,
-        "timestamptz" => Type::TimestampTz,
-        "interval" => Type::Interval,
-        "uuid" => Type::Uuid,
-        "json" | "jsonb" => Type::Json,
-        _ => return None,
-    })
-}
-
-/// The number of a column that a source did not number: negative, and the same for the same name.
-fn number(name: &str) -> i32 {
-    -((hash(name.as_bytes()) & 0x3fff_ffff) as i32) - 1
-}
-
-/// FNV-1a.
-fn hash(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-/// A table with the columns that a script adds to it. One that the source has by now is the source's.
-pub fn extend(table: &Table, added: &[Added]) -> Table {
-    let mut extended = table.clone();
-    let source = table.qualified_name();
-    for Added { column, .. } in added.iter().filter(|added| added.table == source) {
-        if table.columns.iter().all(|own| own.name != column.name) {
-            extended.columns.push(column.clone());
-            // Other columns are another version.
-            let what = format!("{} {}", column.name, column.type_name);
-            extended.version = extended.version.wrapping_mul(31).wrapping_add(hash(what.as_bytes()));
-        }
-    }
-    extended
 }
 
 #[cfg(test)]

@@ -9,31 +9,8 @@
 use std::ffi::{c_char, c_int};
 use std::fmt::{self, Write};
 
-/// Lua's room for a number's text, what follows it included (`MAXNUMBER2STR`).
-const ROOM: usize = 44;
-
-/// Writes the text of a finite float. Zero has no sign where `out` is data; [`write_lua`] keeps it.
-pub fn write_finite(out: &mut impl Write, value: f64) -> fmt::Result {
-    if value == 0.0 {
-        return out.write_char('0');
-    }
-    match value.abs() {
-        // The shortest text would have zeros for the last of nineteen digits.
-        1.0..1e21 if value.fract() == 0.0 => return write!(out, "{}", value as i128),
-        1e-6..1e21 => return write!(out, "{value}"),
-        _ => {}
-    }
-    let mut text = Text::default();
-    write!(text, "{value:e}")?;
-    let text = text.as_str();
-    match text.split_once("e-") {
-        Some(_) => out.write_str(text),
-        None => {
-            let (digits, exponent) = text.split_once('e').unwrap_or((text, "0"));
-            write!(out, "{digits}e+{exponent}")
-        }
-    }
-}
+// Lua's room for a number's text, what follows it included (`MAXNUMBER2STR`), is no smaller.
+use tarn_script::float_text::{Text, write_finite};
 
 /// Writes the text that `tostring` gives.
 fn write_lua(out: &mut impl Write, value: f64) -> fmt::Result {
@@ -48,34 +25,6 @@ fn write_lua(out: &mut impl Write, value: f64) -> fmt::Result {
     }
 }
 
-/// Room for the longest text: `-2.2250738585072014e-308` has 24 bytes.
-struct Text {
-    bytes: [u8; ROOM],
-    length: usize,
-}
-
-impl Default for Text {
-    fn default() -> Self {
-        Self { bytes: [0; ROOM], length: 0 }
-    }
-}
-
-impl Text {
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
-    }
-}
-
-impl Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
-}
-
 /// Writes a float's text for Lua and returns its length (`port/number.h` says what follows it).
 #[unsafe(no_mangle)]
 extern "C" fn tarn_float_text(value: f64, to: *mut c_char) -> c_int {
@@ -84,8 +33,8 @@ extern "C" fn tarn_float_text(value: f64, to: *mut c_char) -> c_int {
     let written = write_lua(&mut text, value).and_then(|()| text.write_char('.'));
     debug_assert!(written.is_ok(), "a float's text fits");
     // SAFETY: Lua gives this much room.
-    unsafe { std::ptr::copy_nonoverlapping(text.bytes.as_ptr(), to.cast::<u8>(), text.length) };
-    text.length as c_int - 1
+    unsafe { std::ptr::copy_nonoverlapping(text.as_str().as_ptr(), to.cast::<u8>(), text.as_str().len()) };
+    text.as_str().len() as c_int - 1
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn load(source: &[u8]) -> Report {
         missing_module,
     };
     let Some(mut runtime) = Runtime::new(Box::new(Imports)) else {
-        return fault(Fault::new("not enough memory".to_owned()), String::new());
+        return fault(Fault::new("not enough memory"), String::new());
     };
     for (name, source) in MODULES.take() {
         runtime.add_module(&name, &source);

@@ -11,14 +11,13 @@ use crate::lua::{Answer, Kind, Lua, Raise, Slot};
 use crate::session::Session;
 use crate::shape;
 use crate::wrapper::{self, Mark};
+use tarn_script::json::Unfit;
 
 mod decode;
 mod encode;
 mod options;
-mod row;
-mod scalar;
 
-pub use options::{Options, SETTINGS};
+pub use tarn_script::json::{Options, SETTINGS, is_json};
 
 use encode::Methods;
 
@@ -77,6 +76,17 @@ impl fmt::Display for EncodeError {
     }
 }
 
+impl From<Unfit> for EncodeError {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::NotFinite => Self::NotFinite,
+            Unfit::NotUtf8 => Self::NotUtf8,
+            Unfit::TooLong => Self::TooLong,
+            Unfit::Damaged => Self::Damaged,
+        }
+    }
+}
+
 /// Makes the mark of arrays.
 pub fn register(lua: Lua) {
     lua.push_table(0, 1);
@@ -108,11 +118,6 @@ fn push_null(lua: Lua) {
     wrapper::wrap(lua, Mark::Json, 1);
 }
 
-/// Whether bytes are one JSON text.
-pub fn is_json(text: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
-}
-
 /// Appends the JSON text of the value at `index` to `out`. Runs no script code.
 pub fn write_plain(lua: Lua, index: i32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let (start, mark, top) = (lua.session().output.len(), lua.session().arena.mark(), lua.top());
@@ -129,7 +134,7 @@ pub fn write_plain(lua: Lua, index: i32, out: &mut Vec<u8>) -> Result<(), Encode
 fn encode(lua: Lua) -> Answer {
     let mut options = lua.session().json_options;
     if !lua.is_nil(2) {
-        options = options.changed(lua, 2)?;
+        options = options::changed(options, lua, 2)?;
     }
     let Session { output, arena, .. } = lua.session();
     let (start, mark) = (output.len(), arena.mark());
@@ -151,7 +156,7 @@ fn encode(lua: Lua) -> Answer {
 /// `json.options(options)`: from now on, for this script.
 fn set_options(lua: Lua) -> Answer {
     let Session { json_options, .. } = lua.session();
-    *json_options = json_options.changed(lua, 1)?;
+    *json_options = options::changed(*json_options, lua, 1)?;
     Ok(0)
 }
 

@@ -11,13 +11,13 @@
 //!
 //! Natively the same code is a library for its tests.
 
+use tarn_script::{current, number};
+
 mod added;
 mod assign;
-mod binding;
 mod bit32;
 mod calendar;
 mod config;
-mod current;
 mod dialect;
 mod failure;
 mod float_text;
@@ -28,13 +28,11 @@ mod members;
 mod message;
 mod modules;
 mod msgpack;
-mod number;
 mod peerdb;
 #[cfg(any(test, target_family = "wasm"))]
 mod port;
 mod read;
 mod record;
-mod rejection;
 mod row;
 mod runtime;
 mod session;
@@ -47,6 +45,6 @@ mod wrapper;
 mod guest;
 
 pub use failure::Fault;
-pub use rejection::Rejection;
 pub use runtime::{Applied, Output, Runtime};
 pub use session::Host;
+pub use tarn_script::rejection::Rejection;

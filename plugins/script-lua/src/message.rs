@@ -1,6 +1,7 @@
 //! What `onRecord` returns for a queue: a string, or a table that says where it goes.
 
 use tarn_batch::{BatchWriter, Headers, Outgoing, RowHeader, TableIndex, write_header};
+use tarn_script::transform::Sent;
 
 use crate::lua::{Kind, Lua};
 use crate::{record, row, values};
@@ -50,16 +51,16 @@ impl Message {
         };
         Ok(Self { outgoing, headers: headers(lua, table)? })
     }
+}
 
-    /// About how many bytes it takes in a batch.
-    pub fn bytes(&self) -> usize {
+impl Sent for Message {
+    fn bytes(&self) -> usize {
         let Outgoing { topic, key, value, .. } = self.outgoing;
         let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
         length(topic.map(str::as_bytes)) + length(key) + length(value) + self.headers.len()
     }
 
-    /// Appends it as made of a record.
-    pub fn write(&self, writer: &mut BatchWriter, table: TableIndex, header: &RowHeader, key: Option<&str>) {
+    fn write(&self, writer: &mut BatchWriter, table: TableIndex, header: &RowHeader, key: Option<&str>) {
         let outgoing = Outgoing { headers: Headers::new(&self.headers), record_key: key, ..self.outgoing };
         writer.outgoing(table, header, &outgoing);
     }

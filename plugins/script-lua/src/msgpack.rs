@@ -12,17 +12,13 @@ use crate::values::exact;
 use crate::values::moment::{self, Moment, MomentKind};
 use crate::wrapper::{self, Mark};
 use crate::{json, row};
+use tarn_script::msgpack::Unfit;
 
 mod decode;
 mod encode;
-mod form;
-mod typed;
 
 /// The function of a metatable that says what is encoded instead of a value.
 const METHOD: &str = "__msgpack";
-
-/// The type of the timestamp extension.
-const TIMESTAMP: i8 = -1;
 
 /// What has no MessagePack form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +58,17 @@ impl fmt::Display for PackError {
             Self::Damaged => out.write_str("the row is damaged"),
             Self::Json => out.write_str("what json.raw made is JSON, not MessagePack"),
             Self::Script => out.write_str("the function __msgpack failed"),
+        }
+    }
+}
+
+impl From<Unfit> for PackError {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::TooLong => Self::TooLong,
+            Unfit::Infinite => Self::Infinite,
+            Unfit::TimeOutOfRange(form) => Self::TimeOutOfRange(form),
+            Unfit::Damaged => Self::Damaged,
         }
     }
 }
@@ -154,7 +161,8 @@ fn time(lua: Lua, name: &str, mark: Mark) -> Answer {
             std::str::from_utf8(text).ok().and_then(|text| moment::parse(MomentKind::TimestampTz, text))
         }
         None => {
-            Moment::from_seconds(lua, 1).or_else(|| moment::get(lua, 1)?.convert(MomentKind::TimestampTz))
+            let seconds = moment::seconds(lua, 1).and_then(Moment::from_seconds);
+            seconds.or_else(|| moment::get(lua, 1)?.convert(MomentKind::TimestampTz))
         }
     };
     match moment {

@@ -1,8 +1,9 @@
 //! Records as scripts see them: `r`.
 
 use tarn_batch::{Cell, Op, Row, RowHeader};
+use tarn_script::current::Which;
+use tarn_script::transform::row_of;
 
-use crate::current::Which;
 use crate::lua::{Answer, Lua, Slot, Userdata};
 use crate::members::{self, Members};
 use crate::row;
@@ -141,12 +142,6 @@ pub fn push(lua: Lua, generation: u64) {
 #[inline]
 pub fn handle(lua: Lua, index: i32) -> Option<Handle> {
     lua.userdata(index)
-}
-
-/// The row that `r.row` is: the new one, or the old one of a delete.
-#[inline]
-pub fn row_of(op: Op) -> Which {
-    if op == Op::Delete { Which::Old } else { Which::New }
 }
 
 fn index(lua: Lua) -> Answer {

@@ -4,14 +4,15 @@
 
 use std::ptr::NonNull;
 
-use tarn_batch::{Batch, BatchWriter, DecodeError, Op, Row, RowHeader};
+use tarn_batch::{DecodeError, Op, Row};
+use tarn_script::transform::{self, Engine, Records, is_of_snapshot, row_of};
+pub use tarn_script::transform::{Applied, Output};
 
-use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, OUTPUT_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, SOURCE_BYTES_MAX};
 use crate::current::Which;
-use crate::failure::{Fault, handler};
+use crate::failure::{self, Fault, handler};
 use crate::lua::{Kind, Lua, Memory};
 use crate::message::Message;
-use crate::rejection::{Rejection, key_text};
 use crate::session::{Host, Phase, Session};
 use crate::{json, library, modules, peerdb, record, row, values, wrapper};
 
@@ -33,15 +34,6 @@ pub const ENTRY_POINTS: [(&str, i32); 3] =
 /// Memory that the runtime itself may take above the script's limit, to hand over a record: running
 /// out of it could not be answered by an error.
 const HEADROOM_BYTES: usize = 1 << 20;
-
-/// What the destination takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// Rows of tables.
-    Rows,
-    /// Messages of a queue.
-    Messages,
-}
 
 /// The functions that a script defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,39 +58,11 @@ pub struct Runtime {
     lua: Lua,
     entries: Entries,
     output: Output,
-    /// What the current batch may become.
-    output_bytes_max: usize,
     session: NonNull<Session>,
     memory: NonNull<Memory>,
 }
 
-/// What a batch became.
-pub struct Applied {
-    /// The rows and messages that go on.
-    pub batch: Vec<u8>,
-    /// How many of them.
-    pub rows: u32,
-    /// Rows that the script dropped.
-    pub dropped: u32,
-    /// Rows that it could not transform.
-    pub rejected: Vec<Rejection>,
-}
-
-/// What becomes of a record.
-enum Verdict {
-    /// Its row goes on, as changed.
-    Kept,
-    Dropped,
-    /// These go on instead.
-    Sent(Vec<Message>),
-    Rejected(Fault),
-}
-
-impl Verdict {
-    fn rejected(reason: impl Into<String>) -> Self {
-        Self::Rejected(Fault::new(reason.into()))
-    }
-}
+type Verdict = tarn_script::transform::Verdict<Message>;
 
 impl Runtime {
     /// A state with the libraries and no script. None when there is no memory for it.
@@ -116,14 +80,7 @@ impl Runtime {
         peerdb::register(lua);
         lua.collect_by_generation();
         lua.push_function(handler);
-        Some(Self {
-            lua,
-            entries: Entries::default(),
-            output: Output::Rows,
-            output_bytes_max: OUTPUT_BYTES_MAX,
-            session,
-            memory,
-        })
+        Some(Self { lua, entries: Entries::default(), output: Output::Rows, session, memory })
     }
 
     /// Makes a stored script known to `require`.
@@ -145,7 +102,7 @@ impl Runtime {
         let lua = self.lua;
         self.limit_memory();
         if !(lua.load(source, c"=script") && self.call(0, 1)) {
-            let fault = Fault::take(lua);
+            let fault = failure::take(lua);
             lua.set_top(HANDLER);
             return Err(fault);
         }
@@ -156,8 +113,7 @@ impl Runtime {
             lua.set_top(HANDLER);
             return Err(Fault::new(
                 "the script defines no entry point: a function onRecord(r), transformRecord(r) or \
-                 transformRow(row)"
-                    .to_owned(),
+                 transformRow(row)",
             ));
         }
         lua.collect();
@@ -199,7 +155,7 @@ impl Runtime {
 
     /// Makes messages of errors bring the function and the last lines of the log along.
     pub fn tell_parts(&mut self) {
-        self.lua.session().tells_parts = true;
+        self.lua.session().trail.tell();
     }
 
     fn limit_memory(&mut self) {
@@ -229,89 +185,13 @@ impl Runtime {
 
     /// Transforms the rows of a batch.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, DecodeError> {
-        let batch = Batch::parse(bytes)?;
-        self.output_bytes_max = OUTPUT_BYTES_MAX.max(2 * bytes.len());
-        let Session { bindings, added, .. } = self.lua.session();
-        let places = bindings.bind(batch.tables(), added);
-        let mut writer = BatchWriter::with_capacity(bytes.len() + bytes.len() / 8);
-        for &place in &places {
-            writer.add_table(&bindings.get(place).table);
-        }
-        let mut dropped = 0;
-        let mut rejected = Vec::new();
-        let mut result = Ok(());
-        for (at, row) in (0..).zip(batch.rows()) {
-            let verdict = row.and_then(|row| {
-                let table = row.table_index();
-                self.transform(&row, places[usize::from(table.0)], &mut writer).map(|verdict| (verdict, row))
-            });
-            match verdict {
-                Ok((Verdict::Kept | Verdict::Sent(_), _)) => {}
-                Ok((Verdict::Dropped, _)) => dropped += 1,
-                Ok((Verdict::Rejected(fault), row)) => {
-                    let table = batch.table(&row);
-                    rejected.push(Rejection {
-                        row: at,
-                        table: table.qualified_name(),
-                        key: key_text(table, &row),
-                        line: fault.line,
-                        message: fault.message,
-                    });
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
-        self.lua.session().current.end();
-        self.lua.set_top(BASE);
-        result?;
-        let rows = writer.rows();
-        Ok(Applied { batch: writer.finish(), rows, dropped, rejected })
-    }
-
-    #[inline]
-    fn transform(
-        &mut self,
-        row: &Row<'_>,
-        binding: usize,
-        writer: &mut BatchWriter,
-    ) -> Result<Verdict, DecodeError> {
-        let table = row.table_index();
-        let is_row = match row.op() {
-            Op::Insert | Op::Update | Op::Delete => true,
-            Op::Message | Op::Relation => false,
-            // An emptied table has no row for a script to see; what is a message stays one.
-            Op::Truncate => {
-                writer.begin_row(table, &row.header());
-                writer.end_row();
-                return Ok(Verdict::Kept);
-            }
-            Op::Outgoing => {
-                if let Some(message) = row.outgoing()? {
-                    writer.outgoing(table, &row.header(), &message);
-                }
-                return Ok(Verdict::Kept);
-            }
-        };
-        let generation = self.lua.session().begin(row, binding);
-        let verdict = self.run(row, generation, is_row);
-        let verdict = self.bound(verdict, row, writer);
-        if let Verdict::Rejected(_) = verdict {
-            self.lua.set_top(BASE);
-            self.recover();
-            return Ok(verdict);
-        }
-        self.finish(&verdict, row, writer)?;
-        self.lua.set_top(BASE);
-        Ok(verdict)
+        transform::apply(self, bytes)
     }
 
     /// Calls the script's functions for a record. Rows for a table are changed in place where the script
     /// can do that: what `onRecord` of such a script returns is for a queue.
     #[inline]
-    fn run(&mut self, row: &Row<'_>, generation: u64, is_row: bool) -> Verdict {
+    fn decide(&mut self, row: &Row<'_>, generation: u64, is_row: bool) -> Verdict {
         let changed = if is_row && self.entries.transforms() { self.change(row, generation) } else { Ok(()) };
         let for_queue = self.output == Output::Messages;
         let judges = self.entries.on_record && (for_queue || is_row && !self.entries.transforms());
@@ -323,29 +203,12 @@ impl Runtime {
                 self.lua.push_copy(ON_RECORD);
                 record::push(self.lua, generation);
                 match (self.call(1, ALL_RESULTS), for_queue) {
-                    (false, _) => Verdict::Rejected(Fault::take(self.lua)),
+                    (false, _) => Verdict::Rejected(failure::take(self.lua)),
                     (true, true) => self.collect_messages(),
                     (true, false) => self.judge_row(row.op(), generation),
                 }
             }
         }
-    }
-
-    /// Refuses what would make the batch too large.
-    #[inline]
-    fn bound(&mut self, verdict: Verdict, row: &Row<'_>, writer: &BatchWriter) -> Verdict {
-        let bytes = match &verdict {
-            Verdict::Kept => row.raw().len() + self.lua.session().current.assigned_bytes(),
-            Verdict::Sent(messages) => messages.iter().map(Message::bytes).sum(),
-            Verdict::Dropped | Verdict::Rejected(_) => return verdict,
-        };
-        if writer.bytes() + bytes <= self.output_bytes_max {
-            return verdict;
-        }
-        let most = self.output_bytes_max;
-        Verdict::rejected(format!(
-            "the script makes more than {most} bytes of the batch that the record is in"
-        ))
     }
 
     /// Lets the script change the rows of a record.
@@ -354,14 +217,14 @@ impl Runtime {
         if transform_record && !(transform_row && is_of_snapshot(row)) {
             self.lua.push_copy(TRANSFORM_RECORD);
             record::push(self.lua, generation);
-            return if self.call(1, 0) { Ok(()) } else { Err(Fault::take(self.lua)) };
+            return if self.call(1, 0) { Ok(()) } else { Err(failure::take(self.lua)) };
         }
         for which in [Which::Old, Which::New] {
             if self.lua.session().current.has(which) {
                 self.lua.push_copy(TRANSFORM_ROW);
                 row::push(self.lua, which);
                 if !self.call(1, 0) {
-                    return Err(Fault::take(self.lua));
+                    return Err(failure::take(self.lua));
                 }
             }
         }
@@ -372,7 +235,7 @@ impl Runtime {
     fn collect_messages(&mut self) -> Verdict {
         let lua = self.lua;
         let count = lua.top() - BASE;
-        if count > MESSAGES_PER_RECORD_MAX {
+        if count > MESSAGES_PER_RECORD_MAX as i32 {
             return Verdict::rejected(format!(
                 "onRecord returned {count} messages: one record makes at most {MESSAGES_PER_RECORD_MAX}"
             ));
@@ -406,7 +269,7 @@ impl Runtime {
         let returned = BASE + 1;
         if let Some(handle) = row::handle(lua, returned) {
             return match handle.generation() == generation {
-                true if handle.which() == record::row_of(op) => Verdict::Kept,
+                true if handle.which() == row_of(op) => Verdict::Kept,
                 true => Verdict::rejected("onRecord returned the row before the change: return r.row"),
                 false => Verdict::rejected("onRecord returned a row of an earlier record"),
             };
@@ -419,35 +282,31 @@ impl Runtime {
             lua.type_name(returned)
         ))
     }
-
-    /// Writes what goes on.
-    #[inline]
-    fn finish(
-        &mut self,
-        verdict: &Verdict,
-        row: &Row<'_>,
-        writer: &mut BatchWriter,
-    ) -> Result<(), DecodeError> {
-        let Session { current, bindings, .. } = self.lua.session();
-        match verdict {
-            Verdict::Kept => current.write(writer, row.table_index())?,
-            Verdict::Sent(messages) => {
-                let table = &bindings.get(current.binding()).table;
-                let key = table.columns.iter().any(|column| column.key != 0).then(|| key_text(table, row));
-                for message in messages {
-                    message.write(writer, row.table_index(), &row.header(), key.as_deref());
-                }
-            }
-            Verdict::Dropped | Verdict::Rejected(_) => {}
-        }
-        Ok(())
-    }
 }
 
-/// Whether a row was read by a snapshot: no transaction made it.
-fn is_of_snapshot(row: &Row<'_>) -> bool {
-    let header = row.header();
-    header.transaction == 0 && header.commit_time_us == RowHeader::TIME_UNKNOWN
+impl Engine for Runtime {
+    type Message = Message;
+
+    fn records(&mut self) -> Records<'_> {
+        // SAFETY: the runtime owns it, and Lua is not running.
+        let Session { bindings, added, current, .. } = unsafe { self.session.as_mut() };
+        Records { bindings, added, current }
+    }
+
+    #[inline]
+    fn run(&mut self, row: &Row<'_>, binding: usize) -> Verdict {
+        let is_row = matches!(row.op(), Op::Insert | Op::Update | Op::Delete);
+        let generation = self.lua.session().begin(row, binding);
+        self.decide(row, generation, is_row)
+    }
+
+    #[inline]
+    fn rest(&mut self, rejected: bool) {
+        self.lua.set_top(BASE);
+        if rejected {
+            self.recover();
+        }
+    }
 }
 
 impl Drop for Runtime {

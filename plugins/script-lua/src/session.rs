@@ -1,13 +1,12 @@
 //! What the runtime remembers while script code runs: reached from every function that Lua calls.
 
-use std::collections::VecDeque;
-
 use tarn_batch::Row;
+use tarn_script::added::Added;
+use tarn_script::binding::Bindings;
+use tarn_script::buffer::reuse;
+use tarn_script::current::Current;
+use tarn_script::trail::Trail;
 
-use crate::added::Added;
-use crate::binding::Bindings;
-use crate::config::{BUFFER_BYTES_KEPT, LAST_LINE_BYTES_MAX, LAST_LINES};
-use crate::current::Current;
 use crate::json::Options;
 use crate::lua::Place;
 use crate::shape::Arena;
@@ -45,10 +44,8 @@ pub struct Session {
     pub json_options: Options,
     /// Where the last error came from.
     pub error_place: Place,
-    /// What the script logged last, oldest first.
-    lines: VecDeque<String>,
-    /// Whether a message brings the function and the last lines along: for the host, which takes them apart again.
-    pub tells_parts: bool,
+    /// What the script logged last, for errors.
+    pub trail: Trail,
     /// Loading or running.
     pub phase: Phase,
     /// The module that loading asked for in vain; empty when none was.
@@ -65,15 +62,6 @@ pub struct Session {
     pub current: Current,
 }
 
-/// Empties a buffer for the next record.
-#[inline]
-pub fn reuse(buffer: &mut Vec<u8>) {
-    if buffer.capacity() > BUFFER_BYTES_KEPT {
-        *buffer = Vec::new();
-    }
-    buffer.clear();
-}
-
 impl Session {
     /// Makes a row the current record, and forgets what its predecessor left. The caller ends it
     /// ([`Current::end`]) before the row's batch goes.
@@ -86,15 +74,7 @@ impl Session {
     /// Writes a line to the mirror's log.
     pub fn log(&mut self, line: &str) {
         self.host.log(line);
-        if self.lines.len() == LAST_LINES {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line[..line.floor_char_boundary(LAST_LINE_BYTES_MAX)].to_owned());
-    }
-
-    /// What the script logged last, oldest first.
-    pub fn last_lines(&self) -> impl Iterator<Item = &str> {
-        self.lines.iter().map(String::as_str)
+        self.trail.log(line);
     }
 
     /// A session before its script is loaded.
@@ -107,8 +87,7 @@ impl Session {
             arena: Arena::default(),
             json_options: Options::default(),
             error_place: Place::default(),
-            lines: VecDeque::new(),
-            tells_parts: false,
+            trail: Trail::default(),
             phase: Phase::Loading,
             missing_module: String::new(),
             host,

@@ -5,7 +5,7 @@
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
 //! memory     peak of the process             during one transaction of millions of rows
 //! api        ms to an answer                  with 200 mirrors, at 500 requests a second
-//! script     µs a record in the sandbox      against the same runtime built natively, and mlua
+//! script     µs a record in the sandbox      against the same runtime built natively, and mlua; JavaScript against Lua
 //! hostile    records/s of a script           beside one that loops for ever, against alone
 //! ```
 //!

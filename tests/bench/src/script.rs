@@ -1,4 +1,5 @@
-//! A record through a Lua script: in the sandbox, by the same runtime built natively, and by mlua.
+//! A record through a script: in Lua in the sandbox, by the same runtime built natively, and by mlua; the same in
+//! JavaScript.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -6,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tarn_batch::{BatchWriter, Column, Op, RowHeader, Table as Rows, Type, Version};
+use tarn_plugin_script_javascript as javascript;
 use tarn_plugin_script_lua::{Host, Output, Runtime as NativeRuntime};
 use tarn_replication::{Batch, Transform as _};
-use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig, compile_lua};
+use tarn_wasm::{
+    Capabilities, CompiledScript, Limits, Manifest, Runtime, RuntimeConfig, compile_javascript, compile_lua,
+};
 
 use crate::measure::{Table, progress};
 
@@ -17,16 +21,27 @@ const BATCH_ROWS: u32 = 5_000;
 /// How long each script is measured.
 const MEASURED: Duration = Duration::from_secs(1);
 
-const SCRIPTS: [(&str, &str); 4] = [
-    ("pass every row on", "function onRecord(r)\n  return r\nend"),
-    ("read and return the row", "function onRecord(r)\n  return r.row\nend"),
+/// What is measured: in words, in Lua, in JavaScript.
+const SCRIPTS: [(&str, &str, &str); 4] = [
+    (
+        "pass every row on",
+        "function onRecord(r)\n  return r\nend",
+        "export function onRecord(r) {\n  return r;\n}",
+    ),
+    (
+        "read and return the row",
+        "function onRecord(r)\n  return r.row\nend",
+        "export function onRecord(r) {\n  return r.row;\n}",
+    ),
     (
         "change two fields",
         "function onRecord(r)\n  r.row.c3 = 'x'\n  r.row.c0 = r.row.c0 + 1\n  return r.row\nend",
+        "export function onRecord(r) {\n  r.row.c3 = 'x';\n  r.row.c0 = r.row.c0 + 1n;\n  return r.row;\n}",
     ),
     (
         "the row as JSON",
         "local json = require 'json'\nlocal last\nfunction onRecord(r)\n  last = json.encode(r.row)\n  return r\nend",
+        "let last;\nexport function onRecord(r) {\n  last = tarn.json.encode(r.row);\n  return r;\n}",
     ),
 ];
 
@@ -40,19 +55,36 @@ impl Host for Silent {
     }
 }
 
-/// Measures each script both ways.
+impl javascript::Host for Silent {
+    fn log(&mut self, _level: javascript::Level, _line: &str) {}
+
+    fn now_us(&mut self) -> i64 {
+        0
+    }
+}
+
+/// Measures each script in every way.
 pub fn run(table: &mut Table) {
     progress("scripts");
     let batch = batch();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    for (what, source) in SCRIPTS {
+    for (what, source, in_javascript) in SCRIPTS {
         let native = native(source, &batch);
         let mlua = mlua(source, &batch);
-        let sandboxed = runtime.block_on(sandboxed(source, &batch));
+        let script = compile_lua(tarn_bundle::SCRIPT_LUA, "bench", source).expect("it compiles");
+        let lua = runtime.block_on(sandboxed(script, &batch));
         table.add(
             format!("script, {what}"),
-            format!("{sandboxed:.2} µs a record"),
+            format!("{lua:.2} µs a record"),
             format!("{native:.2} µs by the same runtime natively, {mlua:.2} by mlua"),
+        );
+        let native = native_javascript(in_javascript, &batch);
+        let script = compile_javascript(tarn_bundle::SCRIPT_JAVASCRIPT, "bench", in_javascript);
+        let sandboxed = runtime.block_on(sandboxed(script.expect("it compiles"), &batch));
+        table.add(
+            format!("script, {what}, in JavaScript"),
+            format!("{sandboxed:.2} µs a record"),
+            format!("{:.2} of Lua; {native:.2} µs by the same runtime natively", sandboxed / lua),
         );
     }
 }
@@ -61,6 +93,19 @@ fn native(source: &str, batch: &Batch) -> f64 {
     let mut runtime = NativeRuntime::new(Box::new(Silent)).expect("Lua starts");
     runtime.load(source.as_bytes()).unwrap_or_else(|_| panic!("{source}"));
     runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())], Output::Rows);
+    let begun = Instant::now();
+    let mut records = 0;
+    while begun.elapsed() < MEASURED {
+        runtime.apply(&batch.bytes).expect("the batch is sound");
+        records += u64::from(batch.rows);
+    }
+    micros(begun.elapsed(), records)
+}
+
+fn native_javascript(source: &str, batch: &Batch) -> f64 {
+    let mut runtime = javascript::Runtime::new(Box::new(Silent)).expect("JavaScript starts");
+    runtime.load(source).unwrap_or_else(|_| panic!("{source}"));
+    runtime.start(vec![("public.bench".to_owned(), "bench".to_owned())], javascript::Output::Rows);
     let begun = Instant::now();
     let mut records = 0;
     while begun.elapsed() < MEASURED {
@@ -88,8 +133,7 @@ fn mlua(source: &str, batch: &Batch) -> f64 {
     figure.trim().parse().expect("it prints a figure")
 }
 
-async fn sandboxed(source: &str, batch: &Batch) -> f64 {
-    let script = compile_lua(tarn_bundle::SCRIPT_LUA, "bench", source).expect("it compiles");
+async fn sandboxed(script: CompiledScript, batch: &Batch) -> f64 {
     let runtime = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox");
     let component = runtime.load(&Manifest::script("bench"), script.component).await.expect("it loads");
     let mut instance =

@@ -13,6 +13,8 @@ mod limits;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod rust_script;
+#[cfg(test)]
 mod sandbox;
 #[cfg(test)]
 mod unharmed;

@@ -91,7 +91,13 @@ impl Scene {
     /// Uploads a new Lua script; its id.
     #[track_caller]
     pub fn script(&self, name: &str, source: &str) -> i64 {
-        let script = json!({"id": -1, "lang": "lua", "name": name, "source": source});
+        self.script_in("lua", name, source)
+    }
+
+    /// Uploads a new script in a language; its id.
+    #[track_caller]
+    pub fn script_in(&self, language: &str, name: &str, source: &str) -> i64 {
+        let script = json!({"id": -1, "lang": language, "name": name, "source": source});
         let answer = self.post("scripts", &json!({"script": script}));
         answer["id"].as_i64().filter(|id| *id > 0).unwrap_or_else(|| panic!("no id: {answer}"))
     }

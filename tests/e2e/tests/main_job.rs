@@ -93,6 +93,68 @@ fn a_script_adds_columns_and_requires_another_one() {
 }
 
 #[test]
+fn a_javascript_script_adds_columns_and_imports_another_one() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.script_in(
+        "javascript",
+        "words",
+        "export const loud = text => text === null ? null : text.toUpperCase();",
+    );
+    scene.script_in(
+        "javascript",
+        "loud",
+        "import { loud } from './words.js';
+         tarn.column('public.items', 'loud', 'text');
+         tarn.column('public.items', 'tax', 'numeric(12,2)');
+         export function onRecord(r) {
+           const row = r.new;
+           if (row) {
+             // What an update does not send is undefined, and stays as it is.
+             if (row.name !== undefined) row.loud = loud(row.name);
+             if (row.id % 2n === 1n && row.id > 20000n) return null;
+             row.tax = row.price === null ? null : row.price.times('0.19').round(2);
+           }
+           return r;
+         }",
+    );
+    let options = json!({"script": "loud", "snapshot_num_rows_per_partition": 3000});
+    scene.mirror("items", &[("public.items", "items")], &options);
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    let source = "SELECT id::text, name, upper(name), round(price * 0.19, 2)::text, \
+        to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') FROM items WHERE id <> 20003 ORDER BY items.id";
+    let target =
+        "SELECT toString(id), name, loud, toDecimalString(tax, 2), toString(at) FROM items FINAL ORDER BY id";
+    scene.wait_until_equal(source, target);
+    scene.postgres.query(
+        "INSERT INTO items VALUES (20002, NULL, 1.10, now()), (20003, 'dropped', 1, now()), (20004, 'new', NULL, now());
+         UPDATE items SET name = name || ' new', price = price + 1 WHERE id % 100 = 0;
+         DELETE FROM items WHERE id BETWEEN 500 AND 599;",
+    );
+    scene.wait_until_equal(source, target);
+}
+
+#[test]
+fn a_javascript_error_stops_the_mirror_with_line_and_function() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.script_in(
+        "javascript",
+        "picky",
+        "const check = row => {\n  if (row.id === 20001n) throw new Error('no more');\n};
+         function onRecord(r) { check(r.row); return r }",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({"script": "picky"}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO items VALUES (20001, 'bad', 1, now())");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    let log = scene.log("items");
+    for part in ["picky", "line 2", "public.items", "20001", "no more", "in check, column"] {
+        assert!(log.contains(part), "{part} in {log}");
+    }
+}
+
+#[test]
 fn a_script_error_stops_the_mirror_with_script_line_table_and_key() {
     let scene = Scene::start();
     scene.postgres.query(TABLE);

@@ -20,7 +20,7 @@ use tarn_control::{
 };
 use tarn_model::{
     Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem,
-    Question, ScriptLanguage, Secret,
+    Question, Secret,
 };
 use tower::ServiceExt as _;
 
@@ -135,9 +135,6 @@ struct Compiler;
 impl ScriptCompiler for Compiler {
     fn compile<'a>(&'a self, script: ScriptSource<'a>) -> Pending<'a, Result<Vec<u8>, CompileError>> {
         Box::pin(async move {
-            if script.language == ScriptLanguage::JavaScript {
-                return Err(CompileError::Unsupported("javascript".into()));
-            }
             if script.source.contains("syntax error") {
                 let message = "unexpected symbol near 'error'".into();
                 return Err(CompileError::Rejected { message, line: 3, column: 7 });
@@ -448,6 +445,7 @@ fn connectors() -> Vec<ConnectorSummary> {
         connector("postgres", "source", &["log", "clock", "postgres"]),
         connector("clickhouse", "destination", &["log", "clock", "clickhouse"]),
         connector("script-lua", "script", &["log", "clock"]),
+        connector("script-javascript", "script", &["log", "clock"]),
     ]
 }
 

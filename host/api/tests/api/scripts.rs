@@ -92,11 +92,18 @@ async fn wrong_fields_are_400_and_an_unknown_language_names_the_three() {
 }
 
 #[tokio::test]
-async fn a_language_without_a_compiler_is_501() {
+async fn scripts_of_one_language_are_modules_for_each_other() {
     let fixture = Fixture::new().await;
-    let mut body = script(-1, "a", "x");
-    body["script"]["lang"] = "javascript".into();
-    assert_eq!(fixture.post("scripts", body).await.refusal(), (501, 12, vec![]));
+    let stored = |lang: &str, name: &str, source: &str| {
+        let mut body = script(-1, name, source);
+        body["script"]["lang"] = lang.into();
+        fixture.post("scripts", body)
+    };
+    stored("javascript", "words", "x").await.ok();
+    stored("lua", "masks", "x").await.ok();
+    stored("javascript", "loud", "require words").await.ok();
+    let refused = stored("javascript", "louder", "require masks").await;
+    assert_eq!(refused.refusal(), (400, 3, vec!["script.source".into()]));
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use tarn_batch::Row;
 
-use super::options::Options;
-use super::row::RowWriter;
-use super::scalar::{write_bytes, write_decimal, write_float, write_integer, write_quoted, write_string};
+use tarn_script::json::{
+    Options, RowWriter, names, write_bytes, write_decimal, write_float, write_integer, write_quoted,
+    write_string,
+};
+
 use super::{EncodeError, METHOD};
 use crate::config::{ENCODED_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::current::Which;
@@ -134,7 +136,7 @@ impl Encoder {
         let lua = self.lua;
         let Session { output, text, .. } = lua.session();
         if let Some(number) = decimal::text(lua, index) {
-            return write_decimal(output, number.as_bytes(), self.options);
+            return Ok(write_decimal(output, number.as_bytes(), self.options)?);
         }
         if let Some(number) = big_integer::text(lua, index) {
             output.extend_from_slice(number.as_bytes());
@@ -159,8 +161,8 @@ impl Encoder {
     fn row(self, which: Which) -> Result<(), EncodeError> {
         let Session { bindings, current, text, output, .. } = self.lua.session();
         let binding = bindings.get_mut(current.binding());
-        let (table, names) = binding.json_names(super::row::names);
-        RowWriter { out: output, text, options: self.options }.row(current, which, table, names)
+        let (table, names) = binding.json_names(names);
+        Ok(RowWriter { out: output, text, options: self.options }.row(current, which, table, names)?)
     }
 
     /// A record: what happened and the rows, without what there is not.

@@ -1,6 +1,7 @@
 //! From MessagePack to values.
 
-use super::TIMESTAMP;
+use tarn_script::msgpack::{TIMESTAMP, read_timestamp};
+
 use crate::config::JSON_DEPTH_MAX;
 use crate::lua::{Answer, Kind, Lua, Raise, Slot};
 use crate::values::big_integer;
@@ -162,7 +163,7 @@ impl<'a> Reader<'a> {
     fn extension(&mut self, length: usize) -> Result<(), Raise> {
         let kind = self.array::<1>()?[0].cast_signed();
         let data = self.take(length)?;
-        let point = if kind == TIMESTAMP { timestamp(data) } else { None };
+        let point = if kind == TIMESTAMP { read_timestamp(data) } else { None };
         match point {
             Some(micros) => moment::push(self.lua, Moment::new(MomentKind::TimestampTz, micros)),
             None => {
@@ -172,26 +173,4 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
-}
-
-/// A point in time, where it is one of whole microseconds.
-fn timestamp(data: &[u8]) -> Option<i64> {
-    let (seconds, nanos) = match data.len() {
-        4 => (u32::from_be_bytes(data.try_into().ok()?).into(), 0),
-        8 => {
-            let both = u64::from_be_bytes(data.try_into().ok()?);
-            ((both & 0x3_ffff_ffff).cast_signed(), (both >> 34) as u32)
-        }
-        12 => {
-            let (nanos, seconds) = data.split_first_chunk()?;
-            (i64::from_be_bytes(seconds.try_into().ok()?), u32::from_be_bytes(*nanos))
-        }
-        _ => return None,
-    };
-    if nanos % 1_000 != 0 || nanos >= 1_000_000_000 {
-        return None;
-    }
-    let micros = seconds.checked_mul(1_000_000)?.checked_add(i64::from(nanos / 1_000))?;
-    // The greatest and the least are the infinities.
-    (micros != i64::MAX && micros != i64::MIN).then_some(micros)
 }

@@ -2,19 +2,17 @@
 
 use tarn_batch::Row;
 
-use super::form::{
-    Rest, begin_array, begin_map, write_bytes, write_double, write_extension, write_float, write_signed,
-    write_single, write_string, write_text, write_time, write_time32, write_time64, write_time96,
-    write_unsigned,
+use tarn_script::msgpack::{
+    Rest, RowPacker, begin_array, begin_map, write_big_integer, write_bytes, write_double, write_extension,
+    write_float, write_moment, write_signed, write_single, write_string, write_text, write_time,
+    write_time32, write_time64, write_time96, write_unsigned,
 };
-use super::typed::RowPacker;
+
 use super::{METHOD, PackError};
 use crate::config::{ENCODED_BYTES_MAX, JSON_DEPTH_MAX};
 use crate::lua::{Kind, Lua};
-use crate::number::Number;
 use crate::session::Session;
 use crate::shape::{self, FieldName, Fields, Shape};
-use crate::values::moment::{Moment, MomentKind};
 use crate::values::{big_integer, decimal, interval, moment, uuid};
 use crate::wrapper::{self, Mark};
 use crate::{record, row};
@@ -104,27 +102,27 @@ impl Packer {
         let lua = self.lua;
         let Session { output, text, .. } = lua.session();
         if let Some(number) = decimal::text(lua, index) {
-            return write_text(output, number.as_bytes());
+            return Ok(write_text(output, number.as_bytes())?);
         }
         if let Some(number) = big_integer::text(lua, index) {
-            return write_big_integer(output, number);
+            return Ok(write_big_integer(output, number)?);
         }
         if let Some(moment) = moment::get(lua, index) {
-            return write_moment(output, &moment, text);
+            return Ok(write_moment(output, &moment, text)?);
         }
         if let Some(uuid) = uuid::get(lua, index) {
-            return write_bytes(output, &uuid.bytes);
+            return Ok(write_bytes(output, &uuid.bytes)?);
         }
         if let Some(interval) = interval::get(lua, index) {
             text.clear();
             interval.write_text(text);
-            return write_text(output, text.as_bytes());
+            return Ok(write_text(output, text.as_bytes())?);
         }
         if let Some(handle) = row::handle(lua, index) {
             let Session { bindings, current, text, output, .. } = lua.session();
             current.row(handle.generation()).ok_or(PackError::Stale)?;
             let table = &bindings.get(current.binding()).table;
-            return RowPacker { out: output, text }.row(current, handle.which(), table);
+            return Ok(RowPacker { out: output, text }.row(current, handle.which(), table)?);
         }
         if let Some(handle) = record::handle(lua, index) {
             let record = *lua.session().current.row(handle.generation()).ok_or(PackError::Stale)?;
@@ -187,34 +185,5 @@ impl Packer {
         }
         lua.pop(1);
         Ok(())
-    }
-}
-
-/// A whole number in 64 bits where it fits, else as text.
-fn write_big_integer(out: &mut Vec<u8>, text: &str) -> Result<(), PackError> {
-    let Some(Number::Finite(number)) = Number::parse(text) else { return Err(PackError::Damaged) };
-    match number.to_i64() {
-        Some(value) => write_signed(out, value),
-        None if number.sign() > 0 && number.magnitude().len() <= 8 => write_unsigned(out, number.low_bits()),
-        None => write_text(out, text.as_bytes())?,
-    }
-    Ok(())
-}
-
-/// A point in time is a timestamp, a date the one of its midnight, a time of day that of the first day;
-/// one with a zone keeps it as text.
-pub(super) fn write_moment(out: &mut Vec<u8>, moment: &Moment, text: &mut String) -> Result<(), PackError> {
-    match moment.kind() {
-        MomentKind::TimeTz => {
-            text.clear();
-            moment.write_text(text);
-            write_text(out, text.as_bytes())
-        }
-        MomentKind::Time => write_time(out, moment.value()),
-        _ if !moment.is_finite() => Err(PackError::Infinite),
-        _ => {
-            let point = moment.convert(MomentKind::TimestampTz).ok_or(PackError::TimeOutOfRange("time"))?;
-            write_time(out, point.value())
-        }
     }
 }

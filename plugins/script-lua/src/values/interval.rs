@@ -2,10 +2,8 @@
 
 use std::cmp::Ordering;
 
-use tarn_batch::Type;
-use tarn_batch::calendar::DAY_US;
-use tarn_batch::text::write_text;
-use tarn_batch::value::{self, write_interval};
+use tarn_batch::value;
+use tarn_script::interval;
 
 use super::moment::arithmetic::{self, push_interval};
 use crate::lua::{Answer, Lua, Slot, Userdata};
@@ -25,9 +23,6 @@ pub const MEMBERS: &Members<Interval> = &[
         Ok(1)
     }),
 ];
-
-/// Days that a month has where intervals are compared, as in PostgreSQL.
-const MONTH_DAYS: i128 = 30;
 
 /// An interval as Lua holds it.
 #[derive(Debug, Clone, Copy)]
@@ -57,23 +52,16 @@ impl Interval {
 
     /// Appends its text.
     pub fn write_text(&self, out: &mut String) {
-        let mut bytes = Vec::with_capacity(16);
-        write_interval(&mut bytes, self.value());
-        write_text(&Type::Interval, &bytes, out).expect("every interval has a text");
+        interval::write_text(self.value(), out);
     }
 
     /// Its length where a month has 30 days and a day 24 hours.
     fn total_micros(&self) -> i128 {
-        let days = i128::from(self.months) * MONTH_DAYS + i128::from(self.days);
-        days * i128::from(DAY_US) + i128::from(self.micros)
+        interval::total_micros(self.value())
     }
 
     fn times(&self, factor: i64) -> Option<value::Interval> {
-        Some(value::Interval {
-            months: i32::try_from(i64::from(self.months).checked_mul(factor)?).ok()?,
-            days: i32::try_from(i64::from(self.days).checked_mul(factor)?).ok()?,
-            micros: self.micros.checked_mul(factor)?,
-        })
+        interval::times(self.value(), factor)
     }
 }
 
@@ -85,7 +73,7 @@ pub fn register(lua: Lua) {
     lua.set_function(-1, "__sub", arithmetic::subtract);
     lua.set_function(-1, "__mul", multiply);
     lua.set_function(-1, "__unm", |lua| {
-        push_interval(lua, get(lua, 1).and_then(|interval| arithmetic::opposite(interval.value())))
+        push_interval(lua, get(lua, 1).and_then(|interval| tarn_script::moment::opposite(interval.value())))
     });
     lua.set_function(-1, "__eq", |lua| {
         lua.push_boolean(order(lua) == Some(Ordering::Equal));

@@ -2,12 +2,10 @@
 
 use std::cmp::Ordering;
 
-use tarn_batch::Type;
-use tarn_batch::text::write_text;
+use tarn_script::uuid;
 
 use crate::lua::{Answer, Lua, Slot, Userdata};
-
-mod derived;
+use crate::session::Session;
 
 /// What `peerdb.type` says.
 pub const TYPE_NAME: &str = "uuid.UUID";
@@ -35,23 +33,12 @@ impl Uuid {
 
     /// Reads 32 hexadecimal digits, with or without hyphens and braces.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let inner = text.strip_prefix(b"{").map_or(Some(text), |inner| inner.strip_suffix(b"}"))?;
-        let mut bytes = [0; 16];
-        let mut count = 0;
-        for (at, &byte) in inner.iter().enumerate() {
-            if byte == b'-' && at > 0 && inner[at - 1] != b'-' {
-                continue;
-            }
-            let digit = char::from(byte).to_digit(16)? as u8;
-            *bytes.get_mut(count / 2)? |= digit << if count % 2 == 0 { 4 } else { 0 };
-            count += 1;
-        }
-        (count == 32 && inner.last() != Some(&b'-')).then(|| Self::new(bytes))
+        uuid::parse(text).map(Self::new)
     }
 
     /// Appends its text.
     pub fn write_text(&self, out: &mut String) {
-        write_text(&Type::Uuid, &self.bytes, out).expect("sixteen bytes are a UUID");
+        uuid::write_text(&self.bytes, out);
     }
 }
 
@@ -95,7 +82,8 @@ pub fn create(lua: Lua) -> Answer {
         return Ok(1);
     }
     if lua.is_nil(1) {
-        match derived::next(lua.session()) {
+        let Session { bindings, current, .. } = lua.session();
+        match uuid::derive(current, bindings) {
             Some(bytes) => push(lua, bytes),
             None => return Err(lua.fail("there is no record to derive a UUID from while a script is loaded")),
         }

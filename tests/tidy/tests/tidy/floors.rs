@@ -31,6 +31,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-batch", Sdk(0)),
     ("tarn-sdk", Sdk(1)),
     ("tarn-trial", Trial),
+    ("tarn-script", Sdk(1)),
     ("tarn-model", Host(0)),
     ("tarn-json", Host(0)),
     ("tarn-replication", Host(1)),
@@ -46,8 +47,10 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-plugin-postgres", Plugin),
     ("tarn-plugin-clickhouse", Plugin),
     ("tarn-plugin-script-lua", Plugin),
+    ("tarn-plugin-script-javascript", Plugin),
     ("tarn-guest-misbehaving", Plugin),
     ("tarn-guest-shouting", Plugin),
+    ("tarn-example-regions", Plugin),
     ("tarn-bundle", Bundle),
     ("tarn-harness", Test),
     ("tarn-e2e", Test),
@@ -58,7 +61,7 @@ const PLACES: &[(&str, Place)] = &[
 ];
 
 /// Crates that one crate alone knows, so that what they are made of leaves it nowhere.
-const KNOWN_TO_ONE: [(&str, &str); 7] = [
+const KNOWN_TO_ONE: [(&str, &str); 8] = [
     ("wasmtime", "tarn-wasm"),
     ("wasmtime-wizer", "tarn-wasm"),
     ("wasmtime-wasi", "tarn-wasm"),
@@ -66,6 +69,7 @@ const KNOWN_TO_ONE: [(&str, &str); 7] = [
     ("postgres-protocol", "tarn-postgres"),
     ("russh", "tarn-transport"),
     ("wit-bindgen", "tarn-sdk"),
+    ("rquickjs-sys", "tarn-plugin-script-javascript"),
 ];
 
 fn place(package: &str) -> Option<Place> {

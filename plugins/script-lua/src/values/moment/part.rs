@@ -1,8 +1,8 @@
 //! The parts of a time.
 
 use tarn_batch::calendar::{Civil, Clock};
+use tarn_script::moment::{Instant, Moment};
 
-use super::{Instant, Moment};
 use crate::lua::{Answer, Lua};
 use crate::members::{self, Members};
 
@@ -18,7 +18,7 @@ pub const MEMBERS: &Members<Moment> = &[
             Some(Instant::At(micros)) => micros as f64 / 1e6,
             Some(Instant::Past) => f64::NEG_INFINITY,
             Some(Instant::Future) => f64::INFINITY,
-            None => moment.value as f64 / 1e6,
+            None => moment.value() as f64 / 1e6,
         });
         Ok(1)
     }),
@@ -32,7 +32,7 @@ pub const MEMBERS: &Members<Moment> = &[
     ("minute", |lua, moment| clock(lua, moment, |clock| clock.minute.into())),
     ("second", |lua, moment| clock(lua, moment, |clock| clock.second.into())),
     ("nanosecond", |lua, moment| clock(lua, moment, |clock| i64::from(clock.micros) * 1_000)),
-    ("offset", |lua, moment| members::push_integer(lua, moment.offset.into())),
+    ("offset", |lua, moment| members::push_integer(lua, moment.offset().into())),
 ];
 
 /// A count of units since 1970 or midnight, each unit so many microseconds.
@@ -40,7 +40,7 @@ fn since(lua: Lua, moment: Moment, numerator: i128, denominator: i128) -> Answer
     let micros = match moment.instant() {
         Some(Instant::At(micros)) => micros,
         Some(Instant::Past | Instant::Future) => return members::push_nil(lua),
-        None => moment.value.into(),
+        None => moment.value().into(),
     };
     match i64::try_from((micros * numerator).div_euclid(denominator)) {
         Ok(count) => members::push_integer(lua, count),
