@@ -41,7 +41,9 @@ impl Trail {
             fault.message = fault.message.replace(PART, " ");
             for part in std::iter::once(function).chain(self.lines.iter().map(String::as_str)) {
                 fault.message.push(PART);
-                fault.message.extend(part.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+                fault
+                    .message
+                    .extend(part.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
             }
         }
         fault
