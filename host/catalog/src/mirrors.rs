@@ -216,7 +216,7 @@ impl Catalog {
         .bind(seen.id)
         .bind(seen.epoch)
         .bind(seen.state.name())
-        .bind(script_name(&moved.spec))
+        .bind(script_names(&moved.spec))
         .execute(&mut *transaction)
         .await
         .map_err(failed())?;

@@ -28,6 +28,7 @@ mod scripts;
 mod stores;
 mod supervisor;
 mod validation;
+mod verify;
 mod watch;
 
 pub use control::{Control, ControlParts, ControlSettings};
@@ -62,3 +63,4 @@ pub use scripts::{
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;
+pub use verify::{VerificationRequest, Verifier};

@@ -28,10 +28,10 @@ use crate::instances::MirrorInstances;
 use crate::journal::Journal;
 use crate::plugins::Plugins;
 use crate::progress::Progress;
+use crate::recent::{RecentRecords, Ring};
 use crate::records::Desk;
 use crate::records::book::Books;
 use crate::records::sieve::SieveParts;
-use crate::recent::{RecentRecords, Ring};
 use crate::watch::Watch;
 
 /// What every run shares.

@@ -10,8 +10,8 @@ use tarn_wasm::SourceInstance;
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
-use crate::records::sieve::Sieve;
 use crate::recent::Remembering;
+use crate::records::sieve::Sieve;
 
 impl MirrorRun {
     /// Streams every table alike, from the last checkpoint until asked to stop.
