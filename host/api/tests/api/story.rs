@@ -83,8 +83,16 @@ impl Story {
         self.tell(&["listSlots", "listActivity", "listMirrors", "listMirrorNames", "getMirrorStatus"]).await;
         self.tell(&["getInitialLoad", "listBatches", "listBatchesByName", "graphRows"]).await;
         self.tell(&["countTableChanges", "countRowsSynced", "countRows", "replaceTags", "listTags"]).await;
-        self.tell(&["listDeadLetters", "showDeadLetter", "replayDeadLetters", "discardDeadLetters"]).await;
-        self.tell(&["listLogs", "changeMirrorState"]).await;
+        // Before the letters: what becomes of them is logged.
+        self.tell(&[
+            "listLogs",
+            "listDeadLetters",
+            "showDeadLetter",
+            "replayDeadLetters",
+            "discardDeadLetters",
+        ])
+        .await;
+        self.tell(&["changeMirrorState"]).await;
     }
 
     async fn tell_of_the_end(&mut self) {
