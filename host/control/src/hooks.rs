@@ -157,6 +157,8 @@ pub enum Made {
     Rejected {
         /// The line in the script, 0 when unknown.
         line: u32,
+        /// The function in the script, empty when unknown.
+        function: String,
         /// What went wrong.
         message: String,
     },

@@ -16,6 +16,7 @@ use crate::config::{
 };
 use crate::hooks::{Attempt, Made, Pending, Rehearsal, ScriptMemory, ScriptRunner};
 use crate::plugins::{LoadedScript, Plugins};
+use crate::records::link::Span;
 
 /// Runs scripts in instances of its own.
 #[derive(Clone, Debug)]
@@ -83,7 +84,8 @@ struct Stage<'a> {
 impl Stage<'_> {
     async fn open(&mut self) -> Result<ScriptInstance, Failure> {
         let log = Arc::clone(&self.log) as Arc<dyn LogSink>;
-        self.runner.plugins.script(&self.script, self.settings, log).await
+        // Each batch is one record.
+        self.runner.plugins.script_for(&self.script, self.settings, log, Span::Record).await
     }
 
     async fn attempt(&mut self, instance: &mut ScriptInstance, batch: &Bytes) -> Attempt {
@@ -93,7 +95,11 @@ impl Stage<'_> {
         let micros = u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX);
         let made = match applied {
             Ok(transformed) => match transformed.rejected.into_iter().next() {
-                Some(rejection) => Made::Rejected { line: rejection.line, message: rejection.message },
+                Some(rejection) => Made::Rejected {
+                    line: rejection.line,
+                    function: rejection.function,
+                    message: rejection.message,
+                },
                 None => Made::Batch(transformed.batch.bytes),
             },
             Err(failure) => Made::Stopped(failure),

@@ -13,7 +13,7 @@ const USUAL_KEY: &str = "id";
 
 /// Columns in the order in which the records have them. A whole number of 64 bits is a bigint, another
 /// number a numeric, one with an exponent a double precision, a truth value a boolean, a text a text, a
-/// list or an object a jsonb; so is a column without any value a text.
+/// list or an object a jsonb, and a column without any value a text.
 pub(crate) fn columns(records: &[(usize, &Record)]) -> Result<Vec<Column>, Mistake> {
     let mut found: Vec<(String, Option<Type>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

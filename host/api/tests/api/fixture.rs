@@ -170,7 +170,7 @@ impl ScriptRunner for Runner {
             let made = |batch: &Bytes| match source.as_str() {
                 source if source.contains("drop") => Made::Batch(Bytes::new()),
                 source if source.contains("reject") => {
-                    Made::Rejected { line: 2, message: "no such row".into() }
+                    Made::Rejected { line: 2, function: "onRecord".into(), message: "no such row".into() }
                 }
                 source if source.contains("trap") => {
                     Made::Stopped(Failure::permanent("plugin_run_time_limit", "it ran too long"))

@@ -36,6 +36,12 @@ async fn what_became_of_each_record_is_told() {
         for result in results.as_array().expect("a list") {
             assert_eq!((&result["outcome"], &result["row"]), (&json!(outcome), &Value::Null));
             assert_eq!((&result["error"]["message"], &result["error"]["line"]), (&message, &line));
+            if source == "reject" {
+                assert_eq!(
+                    (&result["error"]["function"], &result["error"]["log"]),
+                    (&json!("onRecord"), &json!([]))
+                );
+            }
             assert_eq!(result["after"], Value::Null);
         }
         assert_eq!(results.as_array().map(Vec::len), Some(2));

@@ -82,6 +82,8 @@ struct Tried {
 struct Fault {
     message: String,
     line: u32,
+    #[serde(default)]
+    function: String,
 }
 
 #[derive(Deserialize)]
@@ -201,8 +203,12 @@ impl Tried {
         };
         let outcome = self.outcome.to_lowercase();
         text.push_str(&format!("#{number} {kind}{table}: {outcome}, {} µs\n", self.micros));
-        if let Some(Fault { message, line }) = &self.error {
-            let place = if *line == 0 { String::new() } else { format!("line {line}: ") };
+        if let Some(Fault { message, line, function }) = &self.error {
+            let place = match (line, function.as_str()) {
+                (0, _) => String::new(),
+                (line, "") => format!("line {line}: "),
+                (line, function) => format!("line {line}, {function}: "),
+            };
             text.push_str(&format!("  {place}{}\n", one_line(message)));
         }
         let table = side_by_side(&self.before, self.after.as_ref());
@@ -307,7 +313,7 @@ mod tests {
          "after": {"kind": "insert", "source": "public.users", "target": "people",
             "new": {"id": 9007199254740993, "price": 1.50, "email": "***"}, "old": null, "prefix": null, "content": null},
          "further": [], "log": ["seen"]},
-        {"outcome": "ERROR", "row": null, "messages": [], "error": {"message": "no name", "line": 3}, "micros": 4,
+        {"outcome": "ERROR", "row": null, "messages": [], "error": {"message": "no name", "line": 3, "function": "onRecord"}, "micros": 4,
          "before": {"kind": "delete", "source": "public.users", "target": "people", "new": null, "old": {"id": 7},
             "prefix": null, "content": null}, "after": null, "further": [], "log": []},
         {"outcome": "MESSAGE", "row": null, "messages": [{"topic": "t", "key": null, "value": "v"}], "error": null, "micros": 5,
@@ -327,7 +333,7 @@ mod tests {
   ~  email   jane@example.com  ***
   log: seen
 #2 delete public.users → people: error, 4 µs
-  line 3: no name
+  line 3, onRecord: no name
     COLUMN    BEFORE  AFTER
     id (old)  7
 #3 message: message, 5 µs

@@ -186,7 +186,7 @@ impl Control {
                 }
                 _ => Err(nothing()),
             },
-            Some(Made::Rejected { line, message }) => {
+            Some(Made::Rejected { line, message, .. }) => {
                 Err(ControlError::invalid(path, format!("line {line}: {message}")))
             }
             Some(Made::Stopped(failure)) => Err(unusable(path, &failure)),

@@ -122,6 +122,8 @@ pub enum RecordOutcome {
         message: String,
         /// The line in the script, 0 when unknown.
         line: u32,
+        /// The function in the script, empty when unknown.
+        function: String,
     },
 }
 
@@ -286,11 +288,13 @@ fn report(before: Shown, target: String, attempt: Attempt) -> RecordReport {
             Ok(Outcome::Dropped) => RecordOutcome::Dropped,
             Err(error) => {
                 let message = format!("the script returned a damaged batch: {error}");
-                RecordOutcome::Failed { message, line: 0 }
+                RecordOutcome::Failed { message, line: 0, function: String::new() }
             }
         },
-        Made::Rejected { line, message } => RecordOutcome::Failed { message, line },
-        Made::Stopped(failure) => RecordOutcome::Failed { message: failure.to_string(), line: 0 },
+        Made::Rejected { line, function, message } => RecordOutcome::Failed { message, line, function },
+        Made::Stopped(failure) => {
+            RecordOutcome::Failed { message: failure.to_string(), line: 0, function: String::new() }
+        }
     };
     RecordReport { before, target, outcome, log, micros }
 }

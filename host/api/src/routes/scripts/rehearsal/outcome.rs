@@ -61,6 +61,10 @@ struct TestError {
     message: String,
     /// The line in the script, 0 when unknown.
     line: u32,
+    /// The function in the script, empty when unknown.
+    function: String,
+    /// The last lines that the script logged before it.
+    log: Vec<String>,
 }
 
 /// A record.
@@ -185,9 +189,9 @@ impl From<RecordReport> for TestedRecord {
                 tested.outcome = TestOutcome::Message;
                 tested.messages = messages.into_iter().map(TestedMessage::from).collect();
             }
-            RecordOutcome::Failed { message, line } => {
+            RecordOutcome::Failed { message, line, function } => {
                 tested.outcome = TestOutcome::Error;
-                tested.error = Some(TestError { message, line });
+                tested.error = Some(TestError { message, line, function, log: tested.log.clone() });
             }
         }
         tested
