@@ -101,7 +101,7 @@ on_both! {
             catalog.store_script(None, &lua(name, name)).await.expect("stored");
         }
         for peer in [postgres_peer("pg", ""), clickhouse_peer("ch")] {
-            catalog.store_peer(&peer, None).await.expect("stored");
+            fixture.peer(&peer).await;
         }
         let mut chained = spec("m");
         chained.script = "mask, route@1".into();
