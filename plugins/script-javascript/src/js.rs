@@ -54,6 +54,8 @@ pub enum ErrorKind {
     Range,
     /// Text that does not have its form.
     Syntax,
+    /// Anything else: `Error` itself.
+    Plain,
 }
 
 /// An error on its way to the script.
@@ -73,6 +75,12 @@ impl Throw {
     #[cold]
     pub fn of_type(message: impl std::fmt::Display) -> Self {
         Self::Error(ErrorKind::Type, message.to_string())
+    }
+
+    /// An `Error`.
+    #[cold]
+    pub fn plain(message: impl std::fmt::Display) -> Self {
+        Self::Error(ErrorKind::Plain, message.to_string())
     }
 
     /// A `RangeError`.
@@ -234,6 +242,7 @@ impl Js {
                 ErrorKind::Type => "TypeError",
                 ErrorKind::Range => "RangeError",
                 ErrorKind::Syntax => "SyntaxError",
+                ErrorKind::Plain => "Error",
             };
             let made = self.global().get(constructor).and_then(|constructor| {
                 let message = self.string(&message)?;

@@ -135,7 +135,7 @@ pub fn check_column(js: Js, name: View) -> Answer<usize> {
     let Session { bindings, current, .. } = js.session();
     let binding = bindings.get(current.binding());
     binding.table.columns.iter().position(|column| column.name.as_bytes() == &*text).ok_or_else(|| {
-        Throw::of_type(format_args!("table {} has no column \"{}\"", binding.source, text.to_text()))
+        Throw::plain(format_args!("table {} has no column \"{}\"", binding.source, text.to_text()))
     })
 }
 
@@ -177,7 +177,7 @@ fn refused(js: Js, column: usize, refusal: &Refusal) -> Throw {
     let Session { bindings, current, .. } = js.session();
     let binding = bindings.get(current.binding());
     let described = binding.describe(&binding.table.columns[column]);
-    Throw::of_type(format_args!("{described} of {} {refusal}", binding.source))
+    Throw::plain(format_args!("{described} of {} {refusal}", binding.source))
 }
 
 /// Assigns to a column.
@@ -359,7 +359,7 @@ fn missing(js: Js, name: u32) -> Throw {
         Ok(name) => {
             let Session { bindings, current, .. } = js.session();
             let source = &bindings.get(current.binding()).source;
-            Throw::of_type(format_args!("table {source} has no column {name}"))
+            Throw::plain(format_args!("table {source} has no column {name}"))
         }
         Err(throw) => throw,
     }
