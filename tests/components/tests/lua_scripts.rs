@@ -295,8 +295,7 @@ async fn every_limit_of_a_script_is_reached_by_its_own_failure() {
     let script = compile("function onRecord(r) for i = 1, 10 do print(i) end return r end");
     let (mut instance, lines) = start_within(&script, SETTINGS, small).await;
     instance.apply(users(&["a"])).await.expect("lines that are too many are left out");
-    let lines = lines.0.lock().expect("whole");
-    assert_eq!(*lines, ["1", "2", "3", "7 more lines of apply were left out"]);
+    assert_eq!(*lines.0.lock().expect("whole"), ["1", "2", "3", "7 more lines of apply were left out"]);
     let many = "local t = {} for i = 1, 1001 do t[i] = 'm' end return table.unpack(t)";
     let script = compile(&format!("function onRecord(r) {many} end"));
     let (mut instance, _) = start_with(&script, &SETTINGS.replace("\"rows\"", "\"messages\"")).await;

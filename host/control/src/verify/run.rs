@@ -145,7 +145,7 @@ async fn attempts(
     watch: &Arc<Watch>,
     desk: &Desk,
     mirror: i64,
-    tables: &mut Vec<TableVerification>,
+    tables: &mut [TableVerification],
 ) -> Result<AttemptEnd, Failure> {
     let mut pause = VERIFY_RETRY_PAUSE_MIN;
     let mut failures = 0;
