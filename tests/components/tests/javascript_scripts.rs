@@ -128,12 +128,12 @@ fn the_same_source_gives_the_same_component() {
 #[tokio::test]
 async fn stored_scripts_are_part_of_the_component() {
     let find = |name: &str| {
-        Some(match name {
+        let source = match name {
             "words" => "import { twice } from 'more'; export const loud = text => twice(text.toUpperCase());",
             "more" => "export const twice = text => text + text;",
             _ => return None,
-        })
-        .map(str::to_owned)
+        };
+        Some(source.to_owned())
     };
     let source = "import { loud } from './words.js';
         export function onRecord(r) { r.row.name = loud(r.row.name); return r }";

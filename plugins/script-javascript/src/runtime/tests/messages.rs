@@ -136,7 +136,7 @@ fn a_queue_gets_what_transform_functions_changed() {
 #[test]
 fn messages_of_the_log_and_relations_are_records_too() {
     let mut writer = BatchWriter::with_capacity(0);
-    let index = writer.add_table(&users());
+    let index = writer.add_table(users());
     writer.begin_row(index, &RowHeader { op: Op::Relation, ..HEADER });
     writer.end_row();
     let nowhere =
