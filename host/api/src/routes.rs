@@ -7,7 +7,6 @@ mod dead_letters;
 mod flows;
 mod graph;
 mod instance;
-mod later;
 mod logs;
 mod mirrors;
 mod peers;
@@ -16,12 +15,13 @@ mod state_change;
 mod status;
 mod stores;
 mod tags;
+mod verify;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use tarn_control::Control;
 
 use crate::error::{ApiError, Code};
@@ -36,8 +36,6 @@ pub(crate) fn all() -> Router<Control> {
     let document = openapi();
     served
         .route("/api/v1/openapi.json", get(move || async move { json_text(document) }))
-        .route("/api/v1/mirrors/verify", post(later::unimplemented))
-        .route("/api/v1/mirrors/verify/{verify_id}", get(later::unimplemented))
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_verb)
 }
@@ -57,6 +55,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         counts::operations(),
         dead_letters::operations(),
         tags::operations(),
+        verify::operations(),
         logs::operations(),
         scripts::operations(),
     ]

@@ -48,3 +48,6 @@ pub(crate) const LOCK_TRIES_MAX: u32 = 40;
 
 /// See [`LOCK_TRIES_MAX`].
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Days that a verification's result is kept: long enough to compare a month's with the last one.
+pub(crate) const VERIFICATION_DAYS_MAX: i64 = 62;

@@ -25,6 +25,7 @@ mod rotation;
 mod scripts;
 mod sealing;
 mod tags;
+mod verifications;
 
 pub use batches::{BatchPage, BatchQuery};
 pub use catalog::{Catalog, CatalogOptions};
@@ -40,3 +41,4 @@ pub use mirrors::{MirrorCreated, MirrorList, MirrorMove, Observed};
 pub use peers::{PeerDropped, PeerStored};
 pub use rotation::Rotation;
 pub use scripts::{NewScript, ScriptDropped, ScriptStored};
+pub use verifications::VerificationPlanned;

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 use tarn_model::{
-    ClickHouseConfig, DeadLetterState, MirrorSpec, MirrorState, PostgresConfig, RecordErrors, RecordStage,
-    ScriptLanguage,
+    ClickHouseConfig, DeadLetterState, Equality, MirrorSpec, MirrorState, PostgresConfig, RecordErrors,
+    RecordStage, RowDifference, ScriptLanguage, VerificationState,
 };
 
 /// `GET peers/list`.
@@ -288,4 +288,39 @@ pub(crate) struct RolledBack {
 #[serde(default)]
 pub(crate) struct ScriptStored {
     pub(crate) id: i64,
+}
+
+/// `POST mirrors/verify`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct VerificationStarted {
+    pub(crate) verify_id: i64,
+}
+
+/// `GET mirrors/verify/{id}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Verification {
+    pub(crate) flow_job_name: String,
+    pub(crate) state: VerificationState,
+    pub(crate) message: String,
+    pub(crate) verdict: Equality,
+    pub(crate) tables: Vec<VerifiedTable>,
+}
+
+/// One table of a verification.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct VerifiedTable {
+    pub(crate) source_table: String,
+    pub(crate) destination_table: String,
+    pub(crate) verdict: Equality,
+    pub(crate) num_partitions_completed: u64,
+    pub(crate) num_partitions_total: u64,
+    pub(crate) rows_compared: u64,
+    pub(crate) rows_differing: u64,
+    pub(crate) rows_unsettled: u64,
+    pub(crate) rows_not_comparable: u64,
+    pub(crate) first_differences: Vec<RowDifference>,
+    pub(crate) notes: Vec<String>,
 }

@@ -42,3 +42,6 @@ pub(crate) const LOG_PAGE: u32 = 1_000;
 /// Failed looks in a row after which `watch` and `logs --follow` give up: a server that is started again
 /// is back by then.
 pub(crate) const FAILED_LOOKS_MAX: u32 = 30;
+
+/// Rows that differ, of all tables together, that `mirror verify` shows to people.
+pub(crate) const VERIFY_DIFFERENCES_SHOWN: usize = 50;

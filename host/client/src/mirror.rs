@@ -3,6 +3,7 @@
 mod change;
 mod dead_letters;
 mod flags;
+mod verify;
 mod view;
 pub(crate) mod watch;
 
@@ -15,6 +16,7 @@ use tarn_model::{Enumerated as _, MirrorSpec, MirrorState};
 pub(crate) use self::change::{Edited, edit};
 use self::dead_letters::DeadLettersCommand;
 use self::flags::{EditFlags, SpecFlags};
+use self::verify::VerifyArgs;
 use self::watch::WatchArgs;
 use crate::calls::{Within, mirror_body, state_name};
 use crate::error::Error;
@@ -39,6 +41,8 @@ pub enum MirrorCommand {
     },
     /// Follows a mirror: progress of its snapshot, rate and lag of its stream, batches, what happens to it.
     Watch(WatchArgs),
+    /// Compares both sides of a mirror row by row while it runs: exit code 0 if everything is equal, else 1.
+    Verify(VerifyArgs),
     /// Brings a mirror to rest.
     Pause(Change),
     /// Lets a paused or failed mirror go on where it was.
@@ -129,6 +133,7 @@ impl MirrorCommand {
             Self::List => view::list(client).await,
             Self::Describe { name } => view::describe(client, &name).await,
             Self::Watch(watch) => watch.run(client, reader).await,
+            Self::Verify(verify) => verify.run(client, reader).await,
             Self::Pause(change) => change.run(client, Paused, "pause", Within::Deadline).await,
             Self::Resume(change) => change.run(client, Running, "resume", Within::AnyTime).await,
             Self::Edit(args) => args.run(client).await,

@@ -151,3 +151,89 @@ pub(crate) const RECENT_BYTES_MAX: usize = 16 << 20;
 
 /// Scripts compiled at the same time. Each takes a core for some tenths of a second.
 pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;
+
+/// Verifications at the same time. Each holds four instances, a connection or two to either store, and a core
+/// for some of the time; the others wait for their turn.
+pub(crate) const VERIFICATIONS_AT_ONCE: usize = 2;
+
+/// Bytes of the source's rows that a verification reads in a second: a tenth of what a load reads, so that
+/// whoever works with the stores does not notice.
+pub(crate) const VERIFY_BYTES_PER_SECOND_MAX: u64 = 32 * 1024 * 1024;
+
+/// Rows of a partition: what is done again after a restart, and the time that a point is held at the source.
+pub(crate) const VERIFY_PARTITION_ROWS: u64 = 250_000;
+
+/// Partitions that a large table has at least, so that its progress can be seen.
+pub(crate) const VERIFY_PARTITIONS_MIN: u32 = 8;
+
+/// Rows and bytes of one comparison. A megabyte of rows is compared by one statement, unless its keys are long.
+pub(crate) const VERIFY_BATCH_ROWS_MAX: u32 = 10_000;
+
+/// See [`VERIFY_BATCH_ROWS_MAX`].
+pub(crate) const VERIFY_BATCH_BYTES_MAX: u32 = 1024 * 1024;
+
+/// Buckets that keys are added up in: 128 KiB a table. With a million rows a changed key has sixty others
+/// looked up.
+pub(crate) const VERIFY_BUCKETS: usize = 16_384;
+
+/// Keys of one page of the destination's.
+pub(crate) const VERIFY_KEY_PAGE: u32 = 20_000;
+
+/// Keys of one look-up at the source: half of what the contract allows, so that their statement is planned
+/// quickly.
+pub(crate) const VERIFY_LOOKUP_KEYS: usize = 500;
+
+/// Rows that are found unequal before they are looked at again: their keys are held in memory.
+pub(crate) const VERIFY_SUSPECTS_MAX: usize = 1_000;
+
+/// Points at which a row must be found different. At a single one, a commit may be in the source's log and not
+/// yet visible to others.
+pub(crate) const VERIFY_STRIKES: u32 = 2;
+
+/// Looks at a suspect. A row that changes at each of them all the time stays unsettled.
+pub(crate) const VERIFY_ROUNDS_MAX: u32 = 8;
+
+/// The pause between two looks: doubles from the first to the last of these.
+pub(crate) const VERIFY_PAUSE_MIN: Duration = Duration::from_millis(250);
+
+/// See [`VERIFY_PAUSE_MIN`].
+pub(crate) const VERIFY_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long a mirror may take to pass a point: more than the idle timeout that clients of this API set. The
+/// source keeps rows that were deleted since for as long.
+pub(crate) const VERIFY_CATCH_UP_MAX: Duration = Duration::from_secs(120);
+
+/// How often a mirror's checkpoint is looked at while it is waited for.
+pub(crate) const VERIFY_CATCH_UP_POLL: Duration = Duration::from_millis(200);
+
+/// How often a verification looks whether its mirror is dropped.
+pub(crate) const VERIFY_GONE_POLL: Duration = Duration::from_secs(1);
+
+/// How long a verification waits for a mirror that is being set up, loaded or edited.
+pub(crate) const VERIFY_MIRROR_WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// Tries in a row without progress before a verification is given up: with the pauses between them some five
+/// minutes of a store that is away.
+pub(crate) const VERIFY_ATTEMPTS_MAX: u32 = 12;
+
+/// The pause after a failure that passes: doubles from the first to the last of these.
+pub(crate) const VERIFY_RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// See [`VERIFY_RETRY_PAUSE_MIN`].
+pub(crate) const VERIFY_RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Differences of a table that are told by their keys.
+pub(crate) const VERIFY_FIRST_DIFFERENCES: usize = 100;
+
+/// Differences of a table after which it is not compared further: it is another table by then.
+pub(crate) const VERIFY_DIFFERENCES_MAX: u64 = 10_000;
+
+/// Numbers of keys that are kept of a table's unequal rows, so that none counts twice: 20 bytes each in the
+/// catalog.
+pub(crate) const VERIFY_UNEQUAL_MAX: usize = 20_000;
+
+/// How often the progress of a partition under way is stored, for people.
+pub(crate) const VERIFY_SAVE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often the verifier looks for something to do when nobody wakes it.
+pub(crate) const VERIFIER_LOOK_INTERVAL: Duration = Duration::from_secs(30);

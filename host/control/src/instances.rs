@@ -175,7 +175,7 @@ fn again(
     })
 }
 
-async fn peer(catalog: &Catalog, name: &str) -> Result<Peer, Failure> {
+pub(crate) async fn peer(catalog: &Catalog, name: &str) -> Result<Peer, Failure> {
     catalog.peer(name).await?.ok_or_else(|| {
         Failure::permanent("peer_missing", format!("there is no peer {name}"))
             .with_hint("create it again, or drop the mirror")

@@ -28,6 +28,7 @@ mod scripts;
 mod stores;
 mod supervisor;
 mod validation;
+mod verify;
 mod watch;
 
 pub use control::{Control, ControlParts, ControlSettings};
@@ -64,3 +65,4 @@ pub use scripts::{
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;
+pub use verify::{VerificationRequest, Verifier};

@@ -8,8 +8,8 @@ use serde::Serialize;
 use tarn_catalog::Catalog;
 use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptLimits, ScriptReference};
 use tarn_wasm::{
-    Capabilities, Component, DestinationInstance, InspectionInstance, Limits, LoadError, LogSink, Manifest,
-    ManifestError, NoLog, Runtime, ScriptInstance, SourceInstance,
+    Capabilities, ComparisonInstance, Component, DestinationInstance, InspectionInstance, Limits, LoadError,
+    LogSink, LookupInstance, Manifest, ManifestError, NoLog, Runtime, ScriptInstance, SourceInstance,
 };
 
 use crate::records::link::Span;
@@ -173,6 +173,45 @@ impl Plugins {
         let capabilities = Capabilities::clickhouse(log, client);
         let mut destination =
             self.runtime.destination(&self.clickhouse, capabilities, Limits::connector()).await?;
+        destination.configure(settings).await?;
+        Ok(destination)
+    }
+
+    /// A configured source of a peer whose rows can be read by key.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that its connector reads no rows by key.
+    pub async fn lookup(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<LookupInstance, Failure> {
+        let PeerConfig::Postgres(config) = &peer.config else {
+            return Err(no_connector(peer, "source"));
+        };
+        let capabilities = Capabilities::postgres(log, tarn_postgres::Client::new(config.clone()));
+        let mut source = self.runtime.lookup(&self.postgres, capabilities, Limits::connector()).await?;
+        source.configure(settings).await?;
+        Ok(source)
+    }
+
+    /// A configured destination of a peer that compares rows with what it holds.
+    ///
+    /// # Errors
+    /// As for [`Self::destination`], or that its connector compares nothing.
+    pub async fn comparison(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<ComparisonInstance, Failure> {
+        let PeerConfig::Clickhouse(config) = &peer.config else {
+            return Err(no_connector(peer, "destination"));
+        };
+        let capabilities = Capabilities::clickhouse(log, clickhouse_client(peer, config)?);
+        let mut destination =
+            self.runtime.comparison(&self.clickhouse, capabilities, Limits::connector()).await?;
         destination.configure(settings).await?;
         Ok(destination)
     }

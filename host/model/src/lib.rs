@@ -21,6 +21,7 @@ mod script;
 mod secret;
 mod state;
 mod timestamp;
+mod verification;
 
 pub use batch::CdcBatch;
 pub use chain::chain;
@@ -44,3 +45,7 @@ pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptRe
 pub use secret::{MASK, Secret};
 pub use state::{DesiredState, MirrorState};
 pub use timestamp::Timestamp;
+pub use verification::{
+    ComparedRows, DifferenceKind, Equality, KeyValue, RowDifference, TableStage, TableVerification,
+    Verification, VerificationState,
+};

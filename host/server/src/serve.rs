@@ -9,7 +9,7 @@ use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
     ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, PoolRunner,
-    Progress, RecentRecords, Supervisor,
+    Progress, RecentRecords, Supervisor, Verifier,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -64,7 +64,7 @@ pub enum ServeError {
 pub struct Server {
     address: SocketAddr,
     stop: CancellationToken,
-    /// API, supervisor and journal, each giving its name.
+    /// API, supervisor, verifier and journal, each giving its name.
     tasks: JoinSet<&'static str>,
     catalog: Catalog,
 }
@@ -111,11 +111,13 @@ impl Server {
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );
+        let verifier = Verifier::new(&control, plugins.clone(), journal.clone());
         let supervisor = Supervisor::new(&control, plugins, journal);
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(named("API", serve_api(listener, control, credentials, tls, stop.clone())));
         tasks.spawn(named("supervisor", supervisor.run(stop.clone())));
+        tasks.spawn(named("verifier", verifier.run(stop.clone())));
         tasks.spawn(named("journal", writer.run()));
         Ok(Self { address, stop, tasks, catalog })
     }

@@ -11,7 +11,7 @@ use crate::bindings::exports::tarn::plugin as guest;
 use crate::bindings::tarn::plugin as host;
 use crate::capability::Capability;
 use crate::error::LoadError;
-use crate::interface::{Inspection, Surface};
+use crate::interface::{Extra, Surface};
 use crate::manifest::{Kind, Manifest};
 use crate::state::State;
 use crate::ticker::Ticker;
@@ -30,6 +30,8 @@ struct Loaded {
     destination: Option<guest::destination::GuestIndices>,
     script: Option<guest::script::GuestIndices>,
     inspection: Option<guest::inspection::GuestIndices>,
+    lookup: Option<guest::lookup::GuestIndices>,
+    comparison: Option<guest::comparison::GuestIndices>,
 }
 
 /// Where a component's machine code came from.
@@ -57,10 +59,12 @@ impl Component {
         let destination =
             is(Kind::Destination).then(|| guest::destination::GuestIndices::new(&pre)).transpose()?;
         let script = is(Kind::Script).then(|| guest::script::GuestIndices::new(&pre)).transpose()?;
-        let inspection = match surface.inspection {
-            Inspection::Exported => Some(guest::inspection::GuestIndices::new(&pre)?),
-            Inspection::Absent => None,
-        };
+        let has = |extra| surface.extras.contains(&extra);
+        let inspection =
+            has(Extra::Inspection).then(|| guest::inspection::GuestIndices::new(&pre)).transpose()?;
+        let lookup = has(Extra::Lookup).then(|| guest::lookup::GuestIndices::new(&pre)).transpose()?;
+        let comparison =
+            has(Extra::Comparison).then(|| guest::comparison::GuestIndices::new(&pre)).transpose()?;
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
@@ -71,6 +75,8 @@ impl Component {
             destination,
             script,
             inspection,
+            lookup,
+            comparison,
         })))
     }
 
@@ -125,6 +131,24 @@ impl Component {
 
     pub(crate) fn inspection(&self) -> Option<&guest::inspection::GuestIndices> {
         self.0.inspection.as_ref()
+    }
+
+    pub(crate) fn lookup(&self) -> Option<&guest::lookup::GuestIndices> {
+        self.0.lookup.as_ref()
+    }
+
+    pub(crate) fn comparison(&self) -> Option<&guest::comparison::GuestIndices> {
+        self.0.comparison.as_ref()
+    }
+
+    /// Whether it is a source whose rows can be read by key.
+    pub fn looks_up(&self) -> bool {
+        self.0.source.is_some() && self.0.lookup.is_some()
+    }
+
+    /// Whether it is a destination that compares rows with what it holds.
+    pub fn compares(&self) -> bool {
+        self.0.destination.is_some() && self.0.comparison.is_some()
     }
 }
 

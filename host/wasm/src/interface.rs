@@ -21,22 +21,36 @@ pub(crate) const SERVED: &str = "0.1.x";
 /// The interface that holds types only: importing it asks for nothing.
 const TYPES: &str = "types";
 
-/// The interface that answers questions about a store.
-const INSPECTION: &str = "inspection";
-
 /// What of the contract a component uses, checked against its manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Surface {
     pub(crate) capabilities: BTreeSet<Capability>,
     pub(crate) kinds: BTreeSet<Kind>,
-    pub(crate) inspection: Inspection,
+    pub(crate) extras: BTreeSet<Extra>,
 }
 
-/// Whether a component answers questions about its store. It may leave that interface out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inspection {
-    Exported,
-    Absent,
+/// An interface that a component may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extra {
+    /// Questions about a store.
+    Inspection,
+    /// A source's rows by their keys.
+    Lookup,
+    /// Rows against what a destination holds.
+    Comparison,
+}
+
+impl Extra {
+    const ALL: [Self; 3] = [Self::Inspection, Self::Lookup, Self::Comparison];
+
+    /// The interface's name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inspection => "inspection",
+            Self::Lookup => "lookup",
+            Self::Comparison => "comparison",
+        }
+    }
 }
 
 impl Surface {
@@ -56,18 +70,16 @@ impl Surface {
             }
         }
         let mut kinds = BTreeSet::new();
-        let mut inspection = Inspection::Absent;
+        let mut extras = BTreeSet::new();
         for export in &names.exports {
             // An export of another package is nobody's business here: nothing calls it.
             if export.starts_with(PACKAGE) {
                 let interface = served(&manifest.name, export)?;
                 kinds.extend(Kind::ALL.into_iter().filter(|kind| kind.name() == interface));
-                if interface == INSPECTION {
-                    inspection = Inspection::Exported;
-                }
+                extras.extend(Extra::ALL.into_iter().filter(|extra| extra.name() == interface));
             }
         }
-        Self { capabilities, kinds, inspection }.held_to(manifest)
+        Self { capabilities, kinds, extras }.held_to(manifest)
     }
 
     fn held_to(self, manifest: &Manifest) -> Result<Self, LoadError> {

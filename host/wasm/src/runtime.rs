@@ -10,6 +10,7 @@ use wasmtime::Engine;
 use crate::binary;
 use crate::cache::{Cache, Key};
 use crate::capability::Capabilities;
+use crate::comparison::ComparisonInstance;
 use crate::component::{Component, Origin};
 use crate::config::{Limits, RuntimeConfig};
 use crate::destination::DestinationInstance;
@@ -17,6 +18,7 @@ use crate::engine;
 use crate::error::LoadError;
 use crate::inspection::InspectionInstance;
 use crate::interface::Surface;
+use crate::lookup::LookupInstance;
 use crate::manifest::Manifest;
 use crate::script::ScriptInstance;
 use crate::source::SourceInstance;
@@ -134,6 +136,32 @@ impl Runtime {
         limits: Limits,
     ) -> Result<InspectionInstance, Failure> {
         InspectionInstance::new(component, capabilities, limits).await
+    }
+
+    /// A new instance of a source that reads rows by key.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that the component reads none.
+    pub async fn lookup(
+        &self,
+        component: &Component,
+        capabilities: Capabilities,
+        limits: Limits,
+    ) -> Result<LookupInstance, Failure> {
+        LookupInstance::new(component, capabilities, limits).await
+    }
+
+    /// A new instance of a destination that compares.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that the component compares nothing.
+    pub async fn comparison(
+        &self,
+        component: &Component,
+        capabilities: Capabilities,
+        limits: Limits,
+    ) -> Result<ComparisonInstance, Failure> {
+        ComparisonInstance::new(component, capabilities, limits).await
     }
 }
 

@@ -42,3 +42,10 @@ pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);
 
 /// How deep a column's type may be nested; deeper ones occur in no table that rows can go to.
 pub(crate) const TYPE_DEPTH_MAX: usize = 16;
+
+/// Keys of one statement of a comparison: what a batch of a megabyte has, unless its rows are tiny. More of
+/// them cost the server no less for a key.
+pub(crate) const COMPARED_KEYS_MAX: usize = 10_000;
+
+/// Keys of one page of a target's: a megabyte or so of them.
+pub(crate) const KEY_PAGE_MAX: u32 = 20_000;

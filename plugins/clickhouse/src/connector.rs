@@ -1,13 +1,13 @@
 //! The destination, over any client.
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, Description, DestinationConfig, Failure, Problem, log};
+use tarn_sdk::{Ack, Compared, Description, DestinationConfig, Failure, Finding, KeyPage, Problem, log};
 
 use crate::client::Client;
 use crate::failure::of_error;
 use crate::inserts::Inserts;
 use crate::targets::Targets;
-use crate::{evolve, validate, write};
+use crate::{comparison, evolve, validate, write};
 
 /// A mirror's ClickHouse.
 #[derive(Debug)]
@@ -42,6 +42,33 @@ impl<C: Client> Connector<C> {
     /// Waits until everything written is in its table.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.inserts.finish_all()
+    }
+
+    /// Compares rows with what the targets hold as of a sequence.
+    pub(crate) fn compare(&mut self, rows: &[u8], sequence: u64, hash_max: u64) -> Result<Compared, Failure> {
+        comparison::compare(&mut self.targets, &mut self.client, rows, sequence, hash_max)
+    }
+
+    /// Looks for keys of which a target should have no row as of a sequence.
+    pub(crate) fn find(
+        &mut self,
+        table: &Table,
+        keys: &[Vec<String>],
+        sequence: u64,
+    ) -> Result<Vec<Finding>, Failure> {
+        let plan = comparison::plan(&mut self.targets, &mut self.client, table)?;
+        comparison::find(&mut self.client, &plan, keys, sequence)
+    }
+
+    /// A part of the keys that a target holds.
+    pub(crate) fn list_keys(
+        &mut self,
+        table: &Table,
+        after: &[String],
+        count_max: u32,
+    ) -> Result<KeyPage, Failure> {
+        let plan = comparison::plan(&mut self.targets, &mut self.client, table)?;
+        comparison::list_keys(&mut self.client, &plan, after, count_max)
     }
 
     /// Drops the targets of the named tables, which may be named by source or by target. A table that

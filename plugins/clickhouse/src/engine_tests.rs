@@ -1,5 +1,6 @@
 //! The connector against the ClickHouse engine.
 
+mod comparing;
 mod counting;
 mod equal_keys;
 mod evolving;

@@ -13,12 +13,13 @@
 //! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
 //! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
 //! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work, [`inspection`] how much
-//! is there.
+//! is there, [`comparison`] whether it is what it should be.
 
 mod block;
 mod calendar_range;
 mod client;
 mod column_type;
+mod comparison;
 mod config;
 mod connector;
 mod ddl;
@@ -50,7 +51,10 @@ mod engine_tests;
 
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
-use tarn_sdk::{Ack, Description, Destination, DestinationConfig, Failure, Inspect, Problem};
+use tarn_sdk::{
+    Ack, Compare, Compared, Description, Destination, DestinationConfig, Failure, Finding, Inspect, KeyPage,
+    Problem,
+};
 
 use client::Host;
 use connector::Connector;
@@ -93,11 +97,25 @@ impl Destination for ClickHouse {
     }
 }
 
+impl Compare for ClickHouse {
+    fn compare(&mut self, rows: &[u8], sequence: u64, hash_max: u64) -> Result<Compared, Failure> {
+        self.0.compare(rows, sequence, hash_max)
+    }
+
+    fn find(&mut self, table: &Table, keys: &[Vec<String>], sequence: u64) -> Result<Vec<Finding>, Failure> {
+        self.0.find(table, keys, sequence)
+    }
+
+    fn list_keys(&mut self, table: &Table, after: &[String], count_max: u32) -> Result<KeyPage, Failure> {
+        self.0.list_keys(table, after, count_max)
+    }
+}
+
 impl Inspect for ClickHouse {
     fn inspect(question: Question) -> Result<Answer, Failure> {
         inspection::inspect(&mut Host, &question)
     }
 }
 
-tarn_sdk::export_destination!(ClickHouse);
+tarn_sdk::export_destination!(ClickHouse, comparison);
 tarn_sdk::export_inspection!(ClickHouse);

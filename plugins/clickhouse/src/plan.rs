@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     /// table's, so that rows are not read by other types where the table was changed meanwhile.
     pub(crate) header: Vec<u8>,
     /// What the server calls the types of the columns that every target has, in their order.
-    own_types: [String; 3],
+    pub(crate) own_types: [String; 3],
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct PlannedColumn {
     pub(crate) name: String,
     /// The type that the target has, and what the server calls it.
     pub(crate) data_type: TargetType,
-    type_text: String,
+    pub(crate) type_text: String,
     encoder: Encoder,
     /// What stands in a tombstone; `None` for a column of the key.
     nothing: Option<Vec<u8>>,
@@ -336,7 +336,7 @@ impl PlannedColumn {
 }
 
 /// How many columns there are, their names, and their types as the server calls them.
-fn header(columns: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn header(columns: &[(&str, &str)]) -> Vec<u8> {
     let mut header = Vec::new();
     write_length(&mut header, columns.len());
     for (name, _) in columns {

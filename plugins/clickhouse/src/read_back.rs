@@ -36,6 +36,16 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// A key that is an expression already: a tuple of the target's columns.
+    pub(crate) fn of_literal(literal: String) -> Self {
+        Self { literal }
+    }
+
+    /// The expression.
+    pub(crate) fn literal(&self) -> &str {
+        &self.literal
+    }
+
     /// The key that an image of the row has.
     pub(crate) fn new(plan: &Plan, row: &Row<'_>, image: Image) -> Result<Self, RowError> {
         let mut literal = String::from("(");
@@ -63,86 +73,119 @@ pub(crate) fn read_back(
     columns: &[usize],
     wanted: &[Wanted],
 ) -> Result<HashMap<Key, Earlier>, Failure> {
-    let mut found = HashMap::with_capacity(wanted.len());
-    let mut rest = wanted;
-    let mut keys_max = LOOKUP_KEYS_MAX;
-    while !rest.is_empty() {
-        let count = fitting(rest, keys_max);
-        let (chunk, later) = rest.split_at(count);
-        match client.query(&statement(plan, columns, chunk)) {
-            Ok(answer) => {
-                parse(plan, columns, &answer, &mut found)?;
-                rest = later;
-            }
-            // The values are large: fewer of them.
-            Err(error) if error.code == code::TOO_MANY_ROWS_OR_BYTES && count > 1 => keys_max = count / 2,
-            Err(error) => {
-                let doing = format!("reading unchanged values back from {}", plan.target);
-                return Err(of_error(error, &doing).with_table(plan.table.qualified_name()));
+    let doing = "reading unchanged values back from";
+    ReadBack { plan, columns, until: None, keys_max: LOOKUP_KEYS_MAX, doing, settings: "" }
+        .read(client, wanted)
+}
+
+/// What is read of each key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadBack<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The source's columns that are wanted, beside the key.
+    pub(crate) columns: &'a [usize],
+    /// The greatest version that counts; nothing for any.
+    pub(crate) until: Option<u128>,
+    /// Keys of one statement.
+    pub(crate) keys_max: usize,
+    /// For people: a fragment that the target's name follows.
+    pub(crate) doing: &'static str,
+    /// Settings of the statement; may be empty.
+    pub(crate) settings: &'static str,
+}
+
+impl ReadBack<'_> {
+    /// Reads the latest version of each key that counts.
+    pub(crate) fn read(
+        self,
+        client: &mut impl Client,
+        wanted: &[Wanted],
+    ) -> Result<HashMap<Key, Earlier>, Failure> {
+        let mut found = HashMap::with_capacity(wanted.len());
+        let mut rest = wanted;
+        let mut keys_max = self.keys_max;
+        while !rest.is_empty() {
+            let count = fitting(rest, keys_max);
+            let (chunk, later) = rest.split_at(count);
+            match client.query(&self.statement(chunk)) {
+                Ok(answer) => {
+                    self.parse(&answer, &mut found)?;
+                    rest = later;
+                }
+                // The values are large: fewer of them.
+                Err(error) if error.code == code::TOO_MANY_ROWS_OR_BYTES && count > 1 => keys_max = count / 2,
+                Err(error) => {
+                    let doing = format!("{} {}", self.doing, self.plan.target);
+                    return Err(of_error(error, &doing).with_table(self.plan.table.qualified_name()));
+                }
             }
         }
+        Ok(found)
     }
-    Ok(found)
+
+    /// The latest row of a key is found by its version, not by FINAL: that works for every engine and reads
+    /// only the keys' granules.
+    fn statement(&self, wanted: &[Wanted]) -> String {
+        let plan = self.plan;
+        let key = names(plan, &plan.key);
+        let columns = match self.columns {
+            [] => String::new(),
+            columns => format!("{}, ", names(plan, columns)),
+        };
+        let keys = wanted.iter().map(|wanted| wanted.literal.as_str()).collect::<Vec<_>>().join(", ");
+        let version = ident(&plan.own.version);
+        let until = self
+            .until
+            .map_or_else(String::new, |until| format!(" AND {version} <= CAST('{until}', 'UInt128')"));
+        format!(
+            "SELECT {key}, {columns}{version}, {} FROM {} WHERE ({key}) IN ({keys}){until} \
+             ORDER BY {version} DESC LIMIT 1 BY {key} {} FORMAT RowBinaryWithNamesAndTypes",
+            ident(&plan.own.deleted),
+            ident(&plan.target),
+            self.settings,
+        )
+    }
+
+    fn parse(&self, answer: &[u8], found: &mut HashMap<Key, Earlier>) -> Result<(), Failure> {
+        let Self { plan, columns, doing, .. } = *self;
+        let types = |sources: &[usize]| -> Vec<_> {
+            sources.iter().filter_map(|&source| plan.column(source)).map(column_type).collect()
+        };
+        let (key_types, value_types) = (types(&plan.key), types(columns));
+        let header = plan.answer_header(plan.key.iter().chain(columns).copied());
+        let Some(mut rest) = answer.strip_prefix(&header[..]) else {
+            let message = format!("{doing} {}: its columns are others by now", plan.target);
+            return Err(
+                Failure::retry("target_changed_meanwhile", message).with_table(plan.table.qualified_name())
+            );
+        };
+        while !rest.is_empty() {
+            let row = parse_row(&key_types, &value_types, rest);
+            let Some((key, earlier, after)) = row else {
+                let message = format!("{doing} {}: the answer breaks off", plan.target);
+                return Err(Failure::retry("clickhouse_unreachable", message));
+            };
+            found.insert(key, earlier);
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+/// Columns of the target by their sources, for a statement.
+pub(crate) fn names(plan: &Plan, sources: &[usize]) -> String {
+    let columns = sources.iter().filter_map(|&source| plan.column(source));
+    columns.map(|column| ident(&column.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// How many of the keys fit one statement; at least one.
-fn fitting(wanted: &[Wanted], keys_max: usize) -> usize {
+pub(crate) fn fitting(wanted: &[Wanted], keys_max: usize) -> usize {
     let mut bytes = 0;
     let fits = |wanted: &&Wanted| {
         bytes += wanted.literal.len() + 2;
         bytes <= LOOKUP_SQL_BYTES_MAX
     };
     wanted.iter().take(keys_max).take_while(fits).count().max(1)
-}
-
-/// The latest row of a key is found by its version, not by FINAL: that works for every engine and reads
-/// only the keys' granules.
-fn statement(plan: &Plan, columns: &[usize], wanted: &[Wanted]) -> String {
-    let names = |sources: &[usize]| {
-        let columns = sources.iter().filter_map(|&source| plan.column(source));
-        columns.map(|column| ident(&column.name)).collect::<Vec<_>>().join(", ")
-    };
-    let key = names(&plan.key);
-    let keys = wanted.iter().map(|wanted| wanted.literal.as_str()).collect::<Vec<_>>().join(", ");
-    let version = ident(&plan.own.version);
-    format!(
-        "SELECT {key}, {}, {version}, {} FROM {} WHERE ({key}) IN ({keys}) \
-         ORDER BY {version} DESC LIMIT 1 BY {key} FORMAT RowBinaryWithNamesAndTypes",
-        names(columns),
-        ident(&plan.own.deleted),
-        ident(&plan.target),
-    )
-}
-
-fn parse(
-    plan: &Plan,
-    columns: &[usize],
-    answer: &[u8],
-    found: &mut HashMap<Key, Earlier>,
-) -> Result<(), Failure> {
-    let types = |sources: &[usize]| -> Vec<_> {
-        sources.iter().filter_map(|&source| plan.column(source)).map(column_type).collect()
-    };
-    let (key_types, value_types) = (types(&plan.key), types(columns));
-    let header = plan.answer_header(plan.key.iter().chain(columns).copied());
-    let Some(mut rest) = answer.strip_prefix(&header[..]) else {
-        let message =
-            format!("reading unchanged values back from {}: its columns are others by now", plan.target);
-        return Err(
-            Failure::retry("target_changed_meanwhile", message).with_table(plan.table.qualified_name())
-        );
-    };
-    while !rest.is_empty() {
-        let row = parse_row(&key_types, &value_types, rest);
-        let Some((key, earlier, after)) = row else {
-            let message =
-                format!("reading unchanged values back from {}: the answer breaks off", plan.target);
-            return Err(Failure::retry("clickhouse_unreachable", message));
-        };
-        found.insert(key, earlier);
-        rest = after;
-    }
-    Ok(())
 }
 
 fn column_type(column: &PlannedColumn) -> &TargetType {

@@ -68,25 +68,39 @@ impl Targets {
         Existing::find(client, target).map_err(|error| of_error(error, &format!("looking at table {target}")))
     }
 
-    /// How rows of a version of a table are written.
+    /// How rows of a version of a table are written. Columns that a script added are made where they are
+    /// missing.
     pub(crate) fn plan(&mut self, client: &mut impl Client, table: &Table) -> Result<Rc<Plan>, Failure> {
+        // They are no part of the schema that the target was prepared for.
+        let is_known = self.plans.iter().any(|plan| plan.table == *table);
+        if !is_known && table.columns.iter().any(|column| column.attribute < 0) {
+            let target = self.design(table)?.target;
+            // A table that is gone is not made anew.
+            if self.find(client, &target)?.is_some() {
+                let description = Description { table: table.clone(), fills: Vec::new() };
+                evolve::evolve(self, client, &[description])?;
+            }
+        }
+        self.plan_as_is(client, table)
+    }
+
+    /// How rows of a version of a table would be written to the target as it is.
+    pub(crate) fn plan_as_is(
+        &mut self,
+        client: &mut impl Client,
+        table: &Table,
+    ) -> Result<Rc<Plan>, Failure> {
         if let Some(plan) = self.plans.iter().find(|plan| plan.table == *table) {
             return Ok(Rc::clone(plan));
         }
         let design = self.design(table)?;
         let range = self.range(client)?;
-        let Some(mut existing) = self.find(client, &design.target)? else {
+        let Some(existing) = self.find(client, &design.target)? else {
             let message = format!("table {} is not there", design.target);
             return Err(Failure::permanent("target_missing", message)
                 .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
                 .with_table(table.qualified_name()));
         };
-        // Columns that a script added are no part of the schema that the target was prepared for.
-        if table.columns.iter().any(|column| column.attribute < 0) {
-            let description = Description { table: table.clone(), fills: Vec::new() };
-            evolve::evolve(self, client, &[description])?;
-            existing = self.find(client, &design.target)?.unwrap_or(existing);
-        }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
         self.forget(&design.target);
         self.plans.push(Rc::clone(&plan));

@@ -52,3 +52,7 @@ pub(crate) const COUNTED_BYTES_MAX: u64 = 10 << 30;
 /// Time that the server's catalog has to answer with at least, in milliseconds, when rows are counted and
 /// little is left: it takes some, and without it there is not even a guess.
 pub(crate) const LOOK_UP_MS_MIN: u32 = 2_000;
+
+/// Keys that rows are looked up by at once: the contract's bound. A statement of so many is planned in
+/// milliseconds.
+pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;

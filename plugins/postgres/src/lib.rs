@@ -44,5 +44,5 @@ pub use inspection::inspect;
 pub use peer::{HostPeer, Peer, Session};
 pub use source::PostgresSource;
 
-tarn_sdk::export_source!(PostgresSource);
+tarn_sdk::export_source!(PostgresSource, lookup);
 tarn_sdk::export_inspection!(PostgresSource);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
 use tarn_sdk::{
-    Changes, Description, Failure, Inspect, Limits, Problem, Snapshot, Source, SourceConfig, log,
+    Changes, Description, Failure, Inspect, Limits, Lookup, Problem, Snapshot, Source, SourceConfig, log,
 };
 
 use crate::added;
@@ -23,6 +23,7 @@ use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::slot;
 use crate::snapshot::held::Held;
+use crate::snapshot::lookup::{self, Readable};
 use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
@@ -247,24 +248,53 @@ impl<P: Peer> PostgresSource<P> {
     ) -> Result<(), Failure> {
         let partition = Partition::from_text(partition)?;
         let version = reader::version(&Position::from_bytes(start)?, generation);
+        let Readable { mapped, row_filter, .. } =
+            self.readable(&partition.table, partition.columns.as_deref())?;
+        let row_filter = row_filter.as_deref();
+        self.reader()?.open(token, &partition, mapped, row_filter, version)
+    }
+
+    /// Starts to read the rows that have one of the keys.
+    ///
+    /// # Errors
+    /// `snapshot_lost`, after which a new point helps; `key_invalid`; what the server refuses.
+    pub fn open_lookup(
+        &mut self,
+        token: &str,
+        table: &str,
+        keys: &[Vec<String>],
+        start: &[u8],
+        generation: u32,
+    ) -> Result<(), Failure> {
+        let version = reader::version(&Position::from_bytes(start)?, generation);
+        let readable = self.readable(table, None)?;
+        let sql = lookup::copy_sql(&readable, keys)?;
+        self.reader()?.open_copy(token, &sql, readable.mapped, version)
+    }
+
+    /// A mapped table as it is now, with those of its columns that have these numbers.
+    fn readable(&mut self, table: &str, columns: Option<&[i32]>) -> Result<Readable, Failure> {
         let published = self.published()?;
-        let mapping = self.settings.table_named(&partition.table)?;
+        let mapping = self.settings.table_named(table)?;
         let published = published.get(&mapping.name);
         let mut table = catalog::tables_named(&mut self.side, [&mapping.name])?
             .remove(&mapping.name)
             .ok_or_else(|| missing(mapping))?;
-        if let Some(columns) = &partition.columns {
+        if let Some(columns) = columns {
             table.columns.retain(|column| columns.contains(&column.attribute));
         }
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
         let mapped = Mapped::from_catalog(&table, mapping, published, &types);
-        let row_filter = published.and_then(|published| published.row_filter.as_deref());
-        let reader = match &mut self.reader {
+        let row_filter = published.and_then(|published| published.row_filter.clone());
+        Ok(Readable { mapped, row_filter, kind: table.kind })
+    }
+
+    fn reader(&mut self) -> Result<&mut Reader<P::Session>, Failure> {
+        Ok(match &mut self.reader {
             Some(reader) => reader,
             none => none.insert(Reader::new(self.side.peer().open()?)),
-        };
-        reader.open(token, &partition, mapped, row_filter, version)
+        })
     }
 
     /// The next rows of the open partition; empty at its end.
@@ -426,6 +456,19 @@ impl Source for PostgresSource<HostPeer> {
 
     fn teardown(&mut self) -> Result<Vec<Problem>, Failure> {
         Self::teardown(self)
+    }
+}
+
+impl Lookup for PostgresSource<HostPeer> {
+    fn open_lookup(
+        &mut self,
+        token: &str,
+        table: &str,
+        keys: &[Vec<String>],
+        start: &[u8],
+        generation: u32,
+    ) -> Result<(), Failure> {
+        Self::open_lookup(self, token, table, keys, start, generation)
     }
 }
 

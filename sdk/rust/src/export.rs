@@ -1,18 +1,26 @@
 //! The macros that make a plugin of a type.
 
-/// Makes the library a source plugin: `export_source!(MySource);`, once in a crate.
+/// Makes the library a source plugin: `export_source!(MySource);`, once in a crate. One that implements
+/// [`Lookup`](crate::Lookup) as well says so: `export_source!(MySource, lookup);`.
 #[macro_export]
 macro_rules! export_source {
     ($plugin:ty) => {
-        $crate::__export_plugin!($plugin, Source, source);
+        $crate::__export_plugin!($plugin, Source source);
+    };
+    ($plugin:ty, lookup) => {
+        $crate::__export_plugin!($plugin, Source source, Lookup lookup);
     };
 }
 
-/// Makes the library a destination plugin: `export_destination!(MyDestination);`, once in a crate.
+/// Makes the library a destination plugin: `export_destination!(MyDestination);`, once in a crate. One that
+/// implements [`Compare`](crate::Compare) as well says so: `export_destination!(MyDestination, comparison);`.
 #[macro_export]
 macro_rules! export_destination {
     ($plugin:ty) => {
-        $crate::__export_plugin!($plugin, Destination, destination);
+        $crate::__export_plugin!($plugin, Destination destination);
+    };
+    ($plugin:ty, comparison) => {
+        $crate::__export_plugin!($plugin, Destination destination, Compare comparison);
     };
 }
 
@@ -21,7 +29,7 @@ macro_rules! export_destination {
 #[macro_export]
 macro_rules! export_inspection {
     ($plugin:ty) => {
-        $crate::__export_plugin!($plugin, Inspect, inspection);
+        $crate::__export_plugin!($plugin, Inspect inspection);
     };
 }
 
@@ -29,7 +37,7 @@ macro_rules! export_inspection {
 #[macro_export]
 macro_rules! export_script {
     ($plugin:ty) => {
-        $crate::__export_plugin!($plugin, Script, script);
+        $crate::__export_plugin!($plugin, Script script);
     };
 }
 
@@ -37,10 +45,14 @@ macro_rules! export_script {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_plugin {
-    ($plugin:ty, $role:ident, $world:ident) => {
+    ($plugin:ty, $($role:ident $world:ident),+) => {
         const _: () = {
-            const fn implements<T: $crate::$role>() {}
-            implements::<$plugin>();
+            $(
+                const _: () = {
+                    const fn implements<T: $crate::$role>() {}
+                    implements::<$plugin>();
+                };
+            )+
 
             #[cfg(target_family = "wasm")]
             struct Exported;
@@ -57,8 +69,11 @@ macro_rules! __export_plugin {
                 }
             }
 
-            #[cfg(target_family = "wasm")]
-            $crate::bindings::$world::export!(Exported with_types_in $crate::bindings::$world);
+            // What is exported together shares the one value: what configured it did so for all of it.
+            $(
+                #[cfg(target_family = "wasm")]
+                $crate::bindings::$world::export!(Exported with_types_in $crate::bindings::$world);
+            )+
         };
     };
 }

@@ -43,14 +43,17 @@ pub mod log;
 pub mod postgres;
 pub mod sql;
 
+mod comparison;
 mod config;
 mod description;
 mod destination;
 mod export;
 mod failure;
+mod lookup;
 mod script;
 mod source;
 
+pub use comparison::{Compare, Compared, Finding, KeyPage, Outcome as ComparisonOutcome};
 pub use config::{
     DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, ScriptSettings,
     ScriptTable, SourceConfig, SourceTable,
@@ -59,6 +62,7 @@ pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::Inspect;
+pub use lookup::Lookup;
 pub use script::{Outcome, Rejection, Script};
 pub use source::{Changes, Limits, Snapshot, Source};
 

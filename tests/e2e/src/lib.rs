@@ -4,6 +4,7 @@
 mod certificate;
 mod comparison;
 mod scene;
+mod verification;
 
 pub use certificate::Certificate;
 pub use scene::{PATIENCE, Scene};

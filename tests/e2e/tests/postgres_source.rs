@@ -16,6 +16,8 @@ mod every_type;
 mod inspection;
 #[path = "postgres_source/lifecycle.rs"]
 mod lifecycle;
+#[path = "postgres_source/lookup.rs"]
+mod lookup;
 #[path = "postgres_source/narrowed.rs"]
 mod narrowed;
 #[path = "postgres_source/partitioned.rs"]

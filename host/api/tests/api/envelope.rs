@@ -108,15 +108,6 @@ async fn a_panic_inside_is_500_with_the_usual_body_and_the_server_goes_on() {
 }
 
 #[tokio::test]
-async fn routes_that_are_not_served_yet_say_so_by_name() {
-    let fixture = Fixture::new().await;
-    let reply = fixture.get("mirrors/verify/1").await;
-    assert_eq!(reply.refusal(), (501, 12, vec![]));
-    assert!(reply.json()["message"].as_str().expect("a message").contains("mirrors/verify/1"));
-    assert_eq!(fixture.post("mirrors/verify", json!({})).await.refusal(), (501, 12, vec![]));
-}
-
-#[tokio::test]
 async fn with_the_catalog_away_requests_are_503_and_the_server_is_not_ready() {
     let fixture = Fixture::new().await;
     fixture.control.catalog().close().await;

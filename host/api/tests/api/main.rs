@@ -32,3 +32,4 @@ mod states;
 mod stores;
 mod story;
 mod tags;
+mod verify;

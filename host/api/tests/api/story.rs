@@ -7,15 +7,26 @@ use axum::body::Body;
 use axum::http::{Request, header};
 use serde_json::{Map, Value, json};
 use tarn_api::{Limits, PeerAddress, openapi};
-use tarn_model::Edition;
+use tarn_model::{
+    ComparedRows, DifferenceKind, Edition, KeyValue, RowDifference, TableStage, TableVerification,
+    VerificationState,
+};
 
 use crate::described::{Operation, Spelling, operations};
 use crate::fixture::{Fixture, Reply, clickhouse_peer, postgres_peer};
 use crate::shop;
 
 /// Values that differ from run to run: of these only the type is compared.
-const VARYING: [&str; 7] =
-    ["createdAt", "startTime", "errorTimestamp", "digest", "time", "avgTimePerPartitionMs", "micros"];
+const VARYING: [&str; 8] = [
+    "createdAt",
+    "updatedAt",
+    "startTime",
+    "errorTimestamp",
+    "digest",
+    "time",
+    "avgTimePerPartitionMs",
+    "micros",
+];
 
 /// The value with what varies made equal.
 fn settled(value: &Value) -> Value {
@@ -34,6 +45,29 @@ fn settled(value: &Value) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// What the verification of the example stores at its end.
+async fn play_the_verification(fixture: &Fixture) {
+    let difference = |kind, id: &str, columns: &[&str]| RowDifference {
+        kind,
+        key: vec![KeyValue { column: "id".into(), value: id.into() }],
+        columns: columns.iter().map(|&name| name.into()).collect(),
+    };
+    let table = TableVerification {
+        source_table: "public.orders".into(),
+        destination_table: "orders".into(),
+        stage: TableStage::Ended { partitions: 1 },
+        rows: ComparedRows { compared: 43, differing: 2, ..ComparedRows::default() },
+        first_differences: vec![
+            difference(DifferenceKind::Differs, "17", &["total"]),
+            difference(DifferenceKind::Extra, "99", &[]),
+        ],
+        ..TableVerification::default()
+    };
+    let catalog = fixture.control.catalog();
+    catalog.save_verification(1, &[table], None).await.expect("stored");
+    catalog.note_verification(1, VerificationState::Done, "").await.expect("stored");
 }
 
 /// The story so far.
@@ -83,8 +117,12 @@ impl Story {
         self.tell(&["listSlots", "listActivity", "listMirrors", "listMirrorNames", "getMirrorStatus"]).await;
         self.tell(&["getInitialLoad", "listBatches", "listBatchesByName", "graphRows"]).await;
         self.tell(&["countTableChanges", "countRowsSynced", "countRows", "replaceTags", "listTags"]).await;
+        // Before anything is noted in the log.
+        self.tell(&["listLogs"]).await;
         self.tell(&["listDeadLetters", "showDeadLetter", "replayDeadLetters", "discardDeadLetters"]).await;
-        self.tell(&["listLogs", "changeMirrorState"]).await;
+        self.tell(&["verifyMirror"]).await;
+        play_the_verification(&self.fixture).await;
+        self.tell(&["getVerification", "changeMirrorState"]).await;
     }
 
     async fn tell_of_the_end(&mut self) {

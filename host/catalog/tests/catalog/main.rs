@@ -14,3 +14,4 @@ mod peers;
 mod rotation;
 mod scripts;
 mod tags;
+mod verifications;

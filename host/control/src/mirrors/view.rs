@@ -184,7 +184,7 @@ impl Control {
         }
     }
 
-    pub(super) async fn known_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
+    pub(crate) async fn known_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
         let missing = || ControlError::missing("flow_job_name", format!("there is no mirror {name}"));
         self.catalog().mirror(name).await?.ok_or_else(missing)
     }

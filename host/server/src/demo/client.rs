@@ -52,6 +52,14 @@ impl Client {
         self.call(Method::POST, path, Bytes::from(body.to_string())).await
     }
 
+    /// `GET /api/v1/<path>`.
+    ///
+    /// # Errors
+    /// As for [`Client::post`].
+    pub async fn get(&self, path: &str) -> Result<Value, DemoError> {
+        self.call(Method::GET, path, Bytes::new()).await
+    }
+
     async fn call(&self, method: Method, path: &str, body: Bytes) -> Result<Value, DemoError> {
         let credentials = STANDARD.encode(format!(":{}", self.password.expose()));
         let request = Request::builder()

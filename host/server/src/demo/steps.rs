@@ -88,7 +88,10 @@ impl Demo {
         self.change_rows().await?;
         let comparison = self.compare().await?;
         report(&comparison);
-        if comparison.differing > 0 { Err(DemoError::Different(comparison.differing)) } else { Ok(()) }
+        if comparison.differing > 0 {
+            return Err(DemoError::Different(comparison.differing));
+        }
+        self.verify().await
     }
 
     async fn make_table(&mut self) -> Result<(), DemoError> {
@@ -245,6 +248,41 @@ impl Demo {
         bar.finish();
         Ok(comparison)
     }
+
+    /// The same by the server itself, which needs no agreed text form and works while rows change.
+    async fn verify(&mut self) -> Result<(), DemoError> {
+        title("7. The same by the server, which also works while rows change");
+        let body = json!({"flow_job_name": MIRROR});
+        let command = format!("tarn mirror verify {MIRROR}");
+        let started = self.call(&command, "mirrors/verify", &body, &body).await?;
+        let path = format!("mirrors/verify/{}", number(&started["verifyId"]));
+        let bar = bar(self.args.rows, "verified");
+        let begun = Instant::now();
+        while begun.elapsed() < LOAD_DEADLINE {
+            let answer = self.api.get(&path).await?;
+            let (differing, compared) = verified(&answer);
+            bar.set_position(compared);
+            match (answer["state"].as_str(), answer["verdict"].as_str()) {
+                (Some("VERIFICATION_DONE"), Some("VERDICT_EQUAL")) => {
+                    bar.finish();
+                    say("EQUAL by the server's own comparison, too");
+                    return Ok(());
+                }
+                (Some("VERIFICATION_PLANNED" | "VERIFICATION_RUNNING" | "VERIFICATION_WAITING"), _) => {}
+                (Some(_), Some("VERDICT_DIFFERENT")) => return Err(DemoError::Different(differing)),
+                _ => return Err(DemoError::Api { path, reason: answer.to_string() }),
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        Err(DemoError::Late { what: "the end of the verification".into(), after: LOAD_DEADLINE })
+    }
+}
+
+/// Differences and rows compared of a verification's tables.
+fn verified(answer: &Value) -> (u64, u64) {
+    let tables = answer["tables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let sum = |field: &str| tables.iter().map(|table| number(&table[field])).sum();
+    (sum("rowsDiffering"), sum("rowsCompared"))
 }
 
 fn report(comparison: &Comparison) {

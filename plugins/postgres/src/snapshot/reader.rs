@@ -63,7 +63,26 @@ impl<S: Session> Reader<S> {
         let leaf = self.locate(partition)?;
         let recent = self.recent(partition)?;
         let sql = copy_sql(&leaf, partition, &mapped, row_filter, recent);
-        self.session.copy_out(&sql).map_err(|error| {
+        self.start(&sql, mapped, version)
+    }
+
+    /// Starts to read what a copy at the held point brings: the columns of `mapped` in their order.
+    pub(crate) fn open_copy(
+        &mut self,
+        token: &str,
+        sql: &str,
+        mapped: Mapped,
+        version: Version,
+    ) -> Result<(), Failure> {
+        self.open = None;
+        self.session.query("ROLLBACK")?;
+        self.session.query(BEGIN)?;
+        adopt(&mut self.session, token)?;
+        self.start(sql, mapped, version)
+    }
+
+    fn start(&mut self, sql: &str, mapped: Mapped, version: Version) -> Result<(), Failure> {
+        self.session.copy_out(sql).map_err(|error| {
             Failure::from(error).in_context("reading the snapshot").with_table(mapped.table.qualified_name())
         })?;
         let header = RowHeader { op: Op::Insert, version, commit_time_us: i64::MIN, transaction: 0 };
@@ -200,9 +219,6 @@ fn copy_sql(
     row_filter: Option<&str>,
     recent: Option<u64>,
 ) -> String {
-    // B179: a column may have the table's name, so both are said by way of the alias.
-    let columns: Vec<String> =
-        mapped.table.columns.iter().map(|column| format!("t.{}", ident(&column.name))).collect();
     let mut conditions = Vec::new();
     if !leaf.whole {
         conditions.push(format!("t.ctid >= '({},0)'::tid", partition.from));
@@ -219,10 +235,18 @@ fn copy_sql(
         // B170: the stream has only rows that meet it.
         conditions.push(format!("({filter})"));
     }
+    copy_of(&format!("ONLY {}", leaf.name), mapped, &conditions)
+}
+
+/// A copy of a relation's rows that meet all of the conditions, which call it `t`.
+pub(super) fn copy_of(relation: &str, mapped: &Mapped, conditions: &[String]) -> String {
+    // B179: a column may have the table's name, so both are said by way of the alias.
+    let columns: Vec<String> =
+        mapped.table.columns.iter().map(|column| format!("t.{}", ident(&column.name))).collect();
     let condition =
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
     let form = if mapped.sent.is_some() { " WITH (FORMAT binary)" } else { "" };
-    format!("COPY (SELECT {} FROM ONLY {} AS t{condition}) TO STDOUT{form}", columns.join(", "), leaf.name)
+    format!("COPY (SELECT {} FROM {relation} AS t{condition}) TO STDOUT{form}", columns.join(", "))
 }
 
 #[cfg(test)]
