@@ -149,7 +149,7 @@ fn a_javascript_error_stops_the_mirror_with_line_and_function() {
     scene.postgres.query("INSERT INTO items VALUES (20001, 'bad', 1, now())");
     scene.wait_for_state("items", "STATUS_FAILED");
     let log = scene.log("items");
-    for part in ["picky", "line 2", "public.items", "20001", "no more", "in check, column"] {
+    for part in ["picky", "line 2", "public.items", "20001", "no more", "function check, column"] {
         assert!(log.contains(part), "{part} in {log}");
     }
 }

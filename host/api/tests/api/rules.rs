@@ -123,7 +123,7 @@ const ERRORS: &[(&str, Kept)] = &[
             "stores::a_store_that_does_not_answer_is_400_with_cause_and_remedy",
         ]),
     ),
-    ("what is not served is 501 with code 12", By(&["scripts::a_language_without_a_compiler_is_501"])),
+    ("what is not served is 501 with code 12", Later("every route is served")),
     (
         "a failure inside is 500 with code 13",
         By(&[
@@ -573,7 +573,10 @@ const SCRIPTS: &[(&str, Kept)] = &[
         "another language is 400 naming the three",
         By(&["scripts::wrong_fields_are_400_and_an_unknown_language_names_the_three"]),
     ),
-    ("scripts in JavaScript", Later("their compiler is not there: an upload is 501")),
+    (
+        "scripts in JavaScript",
+        By(&["tests/e2e/tests/main_job.rs::a_javascript_script_adds_columns_and_imports_another_one"]),
+    ),
     (
         "a script that does not compile is 400 with its place, and nothing is stored",
         By(&["scripts::a_script_that_does_not_compile_is_refused_with_its_place_and_leaves_nothing"]),

@@ -1,3 +1,4 @@
+use std::io::Write as _;
 use std::process::Command;
 
 use tarn_harness::Tarn;
@@ -11,7 +12,10 @@ fn offered(script: &str, words: &[&str]) -> String {
         words[words.len() - 1],
         words[words.len() - 2]
     );
-    let output = Command::new("bash").args(["-c", &line]).output().expect("bash runs");
+    // By a file: it is longer than an argument may be.
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(line.as_bytes()).expect("written");
+    let output = Command::new("bash").arg(file.path()).output().expect("bash runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
