@@ -103,6 +103,8 @@ fn what_a_person_did_at_the_destination_is_found_while_the_mirror_runs() {
         "INSERT INTO items (id, name, at, _tarn_version) SELECT 77777777, 'added', now(), 1".to_owned(),
         "INSERT INTO items (id, name, at, _tarn_version) SELECT 88888888, 'later than all', now(), toUInt128('340282366920938463463374607431768211455')".to_owned(),
         "INSERT INTO items (id, name, at, _tarn_version) SELECT 39996, 'later than all', at, toUInt128('340282366920938463463374607431768211455') FROM items WHERE id = 39996".to_owned(),
+        // A merge forgets the row below the later one; until then the mirror's own counts as of its place.
+        "OPTIMIZE TABLE items FINAL".to_owned(),
     ] {
         scene.clickhouse.query(&statement);
     }
