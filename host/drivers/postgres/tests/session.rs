@@ -212,6 +212,7 @@ async fn a_restarted_server_ends_the_session_and_serves_a_new_one() {
 
 /// Writes a file into the data directory, as only the server may.
 fn write_file(server: &Postgres, name: &str, content: &str) {
-    server
-        .query(&format!("COPY (SELECT 1) TO PROGRAM 'printf \"{content}\\n\" > {name} && chmod 600 {name}'"));
+    server.query(&format!(
+        "COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; printf \"{content}\\n\" > {name} && chmod 600 {name}'"
+    ));
 }
