@@ -24,6 +24,7 @@ use tarn_replication::{Ended, Observer, Records, Run, supervise};
 use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
+use crate::control::Control;
 use crate::instances::MirrorInstances;
 use crate::journal::Journal;
 use crate::plugins::Plugins;
@@ -44,6 +45,22 @@ pub(crate) struct Workshop {
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
     pub(crate) recent: RecentRecords,
+}
+
+impl Workshop {
+    /// What the runs of the mirrors of `control` share.
+    pub(crate) fn new(control: &Control, plugins: Plugins, journal: Journal) -> Self {
+        let parts = control.parts();
+        Self {
+            catalog: parts.catalog.clone(),
+            plugins,
+            journal,
+            progress: parts.progress.clone(),
+            books: parts.books.clone(),
+            allowance: control.settings().allowance,
+            recent: parts.recent.clone(),
+        }
+    }
 }
 
 /// A run of one mirror.

@@ -61,18 +61,8 @@ struct Basis {
 impl Supervisor {
     /// A supervisor over the mirrors of `control`. Nothing runs yet.
     pub fn new(control: &Control, plugins: Plugins, journal: Journal) -> Self {
-        let parts = control.parts();
-        let workshop = Workshop {
-            catalog: parts.catalog.clone(),
-            plugins,
-            journal,
-            progress: parts.progress.clone(),
-            recent: parts.recent.clone(),
-            books: parts.books.clone(),
-            allowance: control.settings().allowance,
-        };
         Self {
-            workshop,
+            workshop: Workshop::new(control, plugins, journal),
             wake: control.changes(),
             runs: JoinSet::new(),
             running: HashMap::new(),

@@ -28,16 +28,7 @@ pub struct Verifier {
 impl Verifier {
     /// A verifier over the mirrors of `control`. Nothing runs yet.
     pub fn new(control: &Control, plugins: Plugins, journal: Journal) -> Self {
-        let parts = control.parts();
-        let workshop = Workshop {
-            catalog: parts.catalog.clone(),
-            plugins,
-            journal,
-            progress: parts.progress.clone(),
-            recent: parts.recent.clone(),
-            books: parts.books.clone(),
-            allowance: control.settings().allowance,
-        };
+        let workshop = Workshop::new(control, plugins, journal);
         Self { workshop, wake: control.changes(), runs: JoinSet::new(), running: HashMap::new() }
     }
 
