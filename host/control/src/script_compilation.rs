@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tarn_model::ScriptLanguage;
-use tarn_wasm::{CompiledScript, FindModule, JavaScriptCompiler, LuaCompiler, ScriptError, compile_wasm};
+use tarn_wasm::{CompiledScript, FindModule, LanguageCompiler, ScriptError, compile_wasm};
 use tokio::sync::Semaphore;
 
 use crate::config::SCRIPTS_COMPILED_AT_ONCE;
@@ -17,9 +17,9 @@ use crate::plugins::{Plugins, ScriptRuntimes};
 pub struct ComponentCompiler {
     runtimes: ScriptRuntimes,
     /// Kept between scripts.
-    lua: Arc<Mutex<Option<LuaCompiler>>>,
+    lua: Arc<Mutex<Option<LanguageCompiler>>>,
     /// Kept between scripts.
-    javascript: Arc<Mutex<Option<JavaScriptCompiler>>>,
+    javascript: Arc<Mutex<Option<LanguageCompiler>>>,
     /// One script is compiled at a time, so that uploads cannot fill the machine.
     turn: Arc<Semaphore>,
 }
@@ -53,12 +53,12 @@ impl ComponentCompiler {
         match language {
             ScriptLanguage::Lua => kept(
                 &self.lua,
-                || LuaCompiler::new(self.runtimes.lua),
+                || LanguageCompiler::lua(self.runtimes.lua),
                 |compiler| compiler.compile_with(name, source, find),
             ),
             ScriptLanguage::JavaScript => kept(
                 &self.javascript,
-                || JavaScriptCompiler::new(self.runtimes.javascript),
+                || LanguageCompiler::javascript(self.runtimes.javascript),
                 |compiler| compiler.compile_with(name, source, find),
             ),
             ScriptLanguage::Wasm => {
@@ -76,10 +76,10 @@ impl ComponentCompiler {
 
 /// Compiles with the compiler that is kept, made when there is none. One whose last script made it panic is made
 /// anew.
-fn kept<C>(
-    place: &Mutex<Option<C>>,
-    make: impl FnOnce() -> Result<C, ScriptError>,
-    compile: impl FnOnce(&C) -> Result<CompiledScript, ScriptError>,
+fn kept(
+    place: &Mutex<Option<LanguageCompiler>>,
+    make: impl FnOnce() -> Result<LanguageCompiler, ScriptError>,
+    compile: impl FnOnce(&LanguageCompiler) -> Result<CompiledScript, ScriptError>,
 ) -> Result<CompiledScript, ScriptError> {
     let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
     let compiler = match place.take() {

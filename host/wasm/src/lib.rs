@@ -48,7 +48,6 @@ pub use manifest::{Kind, Manifest, ManifestError};
 pub use runtime::{Runtime, StartError};
 pub use script::ScriptInstance;
 pub use script_compiler::{
-    CompiledScript, FindModule, JavaScriptCompiler, LuaCompiler, ScriptError, compile_javascript,
-    compile_lua, compile_wasm,
+    CompiledScript, FindModule, LanguageCompiler, ScriptError, compile_javascript, compile_lua, compile_wasm,
 };
 pub use source::{HeldPoint, SourceInstance};

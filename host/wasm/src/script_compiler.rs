@@ -1,17 +1,15 @@
 //! From the source of a script to a component: what every front end ends in.
 //!
 //! Lua and JavaScript: the runtime (the core module of `plugins/script-lua` or `plugins/script-javascript`) runs
-//! the script's top level once, here, and what its memory then holds becomes the component. WebAssembly: a component as it was uploaded, or one
-//! made of the core module that was.
+//! the script's top level once, here, and what its memory then holds becomes the component. WebAssembly: a
+//! component as it was uploaded, or one made of the core module that was.
 //!
 //! The same source and runtime give the same bytes: nothing but them goes in, and running time is bounded
 //! by work, not by a clock.
 
-mod javascript;
+mod language;
 mod limits;
-mod lua;
 mod place;
-mod snapshot;
 
 use ring::digest;
 use tarn_model::chain;
@@ -21,9 +19,7 @@ use crate::binary;
 use crate::interface::Surface;
 use crate::manifest::Manifest;
 
-pub use javascript::JavaScriptCompiler;
-pub use lua::LuaCompiler;
-pub use snapshot::FindModule;
+pub use language::{FindModule, LanguageCompiler};
 
 /// A script as a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,20 +73,20 @@ fn engine() -> wasmtime::Result<Engine> {
 }
 
 /// Compiles one Lua script. It takes about a second of one core, so it belongs on a thread for blocking
-/// work; who compiles many keeps a [`LuaCompiler`], with which all but the first take half of it.
+/// work; who compiles many keeps a [`LanguageCompiler`], with which all but the first take half of it.
 ///
 /// `runtime` is the core module of the Lua runtime, `name` is what people call the script.
 pub fn compile_lua(runtime: &[u8], name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
-    LuaCompiler::new(runtime)?.compile(name, source)
+    LanguageCompiler::lua(runtime)?.compile(name, source)
 }
 
 /// Compiles one JavaScript script, as [`compile_lua`] does one in Lua: who compiles many keeps a
-/// [`JavaScriptCompiler`].
+/// [`LanguageCompiler`].
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn compile_javascript(runtime: &[u8], name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
-    JavaScriptCompiler::new(runtime)?.compile(name, source)
+    LanguageCompiler::javascript(runtime)?.compile(name, source)
 }
 
 /// Takes an uploaded component, or a core module with a component type, that is a script and imports

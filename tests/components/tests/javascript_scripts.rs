@@ -7,12 +7,13 @@ use bytes::Bytes;
 use tarn_batch::{Batch as Rows, BatchWriter, Cell, Column, Op, RowHeader, Table, Type, Version};
 use tarn_replication::{Batch, Transform, Transformed};
 use tarn_wasm::{
-    Capabilities, CompiledScript, JavaScriptCompiler, Level, Limits, LogSink, Manifest, Runtime,
-    RuntimeConfig, ScriptError, ScriptInstance, compile_javascript, compile_wasm,
+    Capabilities, CompiledScript, LanguageCompiler, Level, Limits, LogSink, Manifest, Runtime, RuntimeConfig,
+    ScriptError, ScriptInstance, compile_javascript, compile_wasm,
 };
 
-static COMPILER: LazyLock<JavaScriptCompiler> =
-    LazyLock::new(|| JavaScriptCompiler::new(tarn_bundle::SCRIPT_JAVASCRIPT).expect("the runtime is sound"));
+static COMPILER: LazyLock<LanguageCompiler> = LazyLock::new(|| {
+    LanguageCompiler::javascript(tarn_bundle::SCRIPT_JAVASCRIPT).expect("the runtime is sound")
+});
 
 fn compile(source: &str) -> CompiledScript {
     COMPILER.compile("script", source).unwrap_or_else(|error| panic!("{error:?} in {source}"))

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use tarn_batch::{Batch as Rows, BatchWriter, Cell, Column, Op, RowHeader, Table, Type, Version};
 use tarn_replication::{Batch, Transform, Transformed};
 use tarn_wasm::{
-    Capabilities, CompiledScript, Level, Limits, LogSink, LuaCompiler, Manifest, Runtime, RuntimeConfig,
+    Capabilities, CompiledScript, LanguageCompiler, Level, Limits, LogSink, Manifest, Runtime, RuntimeConfig,
     ScriptError, ScriptInstance, compile_lua, compile_wasm,
 };
 
-static COMPILER: LazyLock<LuaCompiler> =
-    LazyLock::new(|| LuaCompiler::new(tarn_bundle::SCRIPT_LUA).expect("the runtime is sound"));
+static COMPILER: LazyLock<LanguageCompiler> =
+    LazyLock::new(|| LanguageCompiler::lua(tarn_bundle::SCRIPT_LUA).expect("the runtime is sound"));
 
 fn compile(source: &str) -> CompiledScript {
     COMPILER.compile("script", source).unwrap_or_else(|error| panic!("{error:?} in {source}"))

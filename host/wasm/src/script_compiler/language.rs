@@ -9,7 +9,7 @@ use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, StoreLimits, Sto
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
 use super::limits::{COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, MODULES_MAX, SOURCE_BYTES_MAX};
-use super::{CompiledScript, ScriptError, engine};
+use super::{CompiledScript, ScriptError, engine, place};
 use crate::binary;
 
 /// The runtime's export that makes room for a source.
@@ -20,15 +20,18 @@ const MODULE: &str = "tarn_script_module";
 const LOAD: &str = "tarn_script_load";
 
 /// What is the language's own.
-pub(super) struct Language {
+struct Language {
     /// What people call it.
-    pub(super) name: &'static str,
+    name: &'static str,
     /// The character in a line of a source that a message is about, where the runtime does not say it.
-    pub(super) column: fn(source: &str, line: u32, message: &str) -> Option<u32>,
+    column: fn(source: &str, line: u32, message: &str) -> Option<u32>,
 }
 
+const LUA: Language = Language { name: "Lua", column: place::column };
+const JAVASCRIPT: Language = Language { name: "JavaScript", column: |_, _, _| None };
+
 /// Compiles scripts of a language with one runtime, which is made ready once.
-pub(super) struct SnapshotCompiler {
+pub struct LanguageCompiler {
     language: &'static Language,
     runtime: Vec<u8>,
     engine: Engine,
@@ -53,9 +56,24 @@ struct Report {
 /// Finds a stored script's source by the name that another one requires it by.
 pub type FindModule<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-impl SnapshotCompiler {
-    /// Makes the runtime, a core module, ready to load scripts.
-    pub(super) fn new(language: &'static Language, runtime: &[u8]) -> Result<Self, ScriptError> {
+impl LanguageCompiler {
+    /// Makes a Lua runtime, a core module, ready to load scripts.
+    ///
+    /// # Errors
+    /// It is no such runtime.
+    pub fn lua(runtime: &[u8]) -> Result<Self, ScriptError> {
+        Self::new(&LUA, runtime)
+    }
+
+    /// Makes a JavaScript runtime, a core module, ready to load scripts.
+    ///
+    /// # Errors
+    /// It is no such runtime.
+    pub fn javascript(runtime: &[u8]) -> Result<Self, ScriptError> {
+        Self::new(&JAVASCRIPT, runtime)
+    }
+
+    fn new(language: &'static Language, runtime: &[u8]) -> Result<Self, ScriptError> {
         let prepare = || -> wasmtime::Result<(Engine, Module)> {
             let engine = engine()?;
             let (_, instrumented) = wizer().instrument(runtime)?;
@@ -66,8 +84,19 @@ impl SnapshotCompiler {
         Ok(Self { language, runtime: runtime.to_vec(), engine, module })
     }
 
+    /// Compiles a script that requires no other one. `name` is what people call it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile(&self, name: &str, source: &str) -> Result<CompiledScript, ScriptError> {
+        self.compile_with(name, source, &|_| None)
+    }
+
     /// Compiles a script that may require stored ones: they become part of the component.
-    pub(super) fn compile_with(
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn compile_with(
         &self,
         name: &str,
         source: &str,
@@ -138,7 +167,7 @@ impl SnapshotCompiler {
     }
 }
 
-impl std::fmt::Debug for SnapshotCompiler {
+impl std::fmt::Debug for LanguageCompiler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct(self.language.name).field("runtime_bytes", &self.runtime.len()).finish_non_exhaustive()
     }
