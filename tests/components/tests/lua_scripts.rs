@@ -1,11 +1,14 @@
 //! Lua scripts from source to transformed rows: compiled, loaded and run as the service does it.
 
+#[path = "scripts/fixture.rs"]
+mod fixture;
+
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use tarn_batch::{Batch as Rows, BatchWriter, Cell, Column, Op, RowHeader, Table, Type, Version};
-use tarn_replication::{Batch, Transform, Transformed};
+use fixture::names;
+use tarn_batch::Batch as Rows;
+use tarn_replication::{Batch, Transform};
 use tarn_wasm::{
     Capabilities, CompiledScript, LanguageCompiler, Level, Limits, LogSink, Manifest, Runtime, RuntimeConfig,
     ScriptError, ScriptInstance, compile_lua, compile_wasm,
@@ -22,6 +25,7 @@ fn refused(source: &str) -> ScriptError {
     COMPILER.compile("script", source).expect_err("the script is refused")
 }
 
+/// Settings of a mirror of `public.users` into `people`.
 const SETTINGS: &str = r#"{"mirror": "m", "sourcePeer": "s", "destinationPeer": "d",
     "tables": [{"source": "public.users", "destination": "people"}], "output": "rows"}"#;
 
@@ -51,55 +55,15 @@ async fn start_within(
     limits: Limits,
 ) -> (ScriptInstance, Arc<Lines>) {
     let lines = Arc::new(Lines::default());
-    let runtime =
-        Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
-    let component =
-        runtime.load(&Manifest::script("script"), script.component.clone()).await.expect("it loads");
-    let capabilities = Capabilities::log(Arc::clone(&lines) as Arc<dyn LogSink>);
-    let mut instance = runtime.script(&component, capabilities, limits).await.expect("it is instantiated");
+    let log = Arc::clone(&lines) as Arc<dyn LogSink>;
+    let mut instance = fixture::instance(script, limits, log).await;
     instance.open(settings).await.expect("it opens");
     (instance, lines)
 }
 
-/// Rows of `public.users (id bigint, name text)` with ids from 1.
+/// Rows of `public.users` with these names.
 fn users(names: &[&str]) -> Batch {
-    let column = |name: &str, data_type, type_name: &str, key| Column {
-        name: name.to_owned(),
-        data_type,
-        type_name: type_name.to_owned(),
-        nullable: key == 0,
-        key,
-        attribute: 0,
-    };
-    let mut writer = BatchWriter::with_capacity(0);
-    let table = writer.add_table(Table {
-        id: 1,
-        schema: "public".to_owned(),
-        name: "users".to_owned(),
-        version: 1,
-        columns: vec![column("id", Type::Int8, "bigint", 1), column("name", Type::Text, "text", 0)],
-    });
-    for (id, name) in (1_i64..).zip(names) {
-        let version = Version { commit: 1, ordinal: 0 };
-        writer.begin_row(table, &RowHeader { op: Op::Insert, version, commit_time_us: 0, transaction: 1 });
-        writer.value(&id.to_le_bytes());
-        writer.value(name.as_bytes());
-        writer.end_row();
-    }
-    Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) }
-}
-
-/// The names in a transformed batch.
-fn names(transformed: &Transformed) -> Vec<String> {
-    if transformed.batch.bytes.is_empty() {
-        return Vec::new();
-    }
-    let rows = Rows::parse(&transformed.batch.bytes).expect("the batch is sound");
-    let names = rows.rows().map(|row| match row.and_then(|row| row.cell(1)).expect("the row is sound") {
-        Cell::Value(name) => String::from_utf8_lossy(name).into_owned(),
-        cell => format!("{cell:?}"),
-    });
-    names.collect()
+    fixture::users(&names.iter().copied().map(Some).collect::<Vec<_>>())
 }
 
 #[tokio::test]
