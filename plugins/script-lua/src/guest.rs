@@ -1,24 +1,17 @@
-//! The guest: the `script` world over the runtime, and the exports by which a script is compiled.
-//!
-//! Compiling is: [`tarn_script_buffer`], the source written there, [`tarn_script_load`], its report
-//! read; after a good one the host takes the snapshot, in which the runtime below is full. Stored scripts
-//! that it requires come before: [`tarn_script_buffer`], name and source written, [`tarn_script_module`].
+//! The guest: the `script` world over the runtime, and the exports by which a script is compiled
+//! ([`tarn_script::handover`] has how).
 
 #![expect(unsafe_code, reason = "exports of the core module, called with addresses")]
 
 use std::cell::RefCell;
 
-use serde::Serialize;
-use tarn_sdk::{Failure, Outcome, Rejection, Script, ScriptSettings};
+use tarn_script::handover::{self, Report};
+use tarn_sdk::{Failure, Outcome, Script, ScriptSettings};
 
-use crate::{Fault, Host, Output, Runtime};
+use crate::{Fault, Host, Runtime};
 
 thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
-    /// The source before loading, the report after it.
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// Stored scripts for the next one that is loaded: names and sources.
-    static MODULES: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Imports;
@@ -33,23 +26,11 @@ impl Host for Imports {
     }
 }
 
-/// The answer to [`tarn_script_load`], as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    /// Where the script is wrong; 0 when unknown or not wrong.
-    line: u32,
-    /// What is wrong; empty when nothing is.
-    message: String,
-    entry_points: Vec<&'static str>,
-    /// The module that it required and that was not there; empty where there is none.
-    missing_module: String,
-}
-
 /// Loads a source into the runtime that the component keeps.
-fn load(source: &[u8]) -> Report {
+fn load(source: &[u8], modules: Vec<(String, String)>) -> Report {
     let fault = |fault: Fault, missing_module| Report {
         line: fault.line,
+        column: 0,
         message: fault.message,
         entry_points: vec![],
         missing_module,
@@ -57,7 +38,7 @@ fn load(source: &[u8]) -> Report {
     let Some(mut runtime) = Runtime::new(Box::new(Imports)) else {
         return fault(Fault::new("not enough memory"), String::new());
     };
-    for (name, source) in MODULES.take() {
+    for (name, source) in modules {
         runtime.add_module(&name, &source);
     }
     let loaded = runtime.load(source);
@@ -67,37 +48,25 @@ fn load(source: &[u8]) -> Report {
     }
     let entry_points = runtime.entry_points();
     RUNTIME.set(Some(runtime));
-    Report { line: 0, message: String::new(), entry_points, missing_module }
+    Report { entry_points, missing_module, ..Report::default() }
 }
 
 /// Makes room for a source and returns its address.
 #[unsafe(no_mangle)]
 extern "C" fn tarn_script_buffer(length: usize) -> *mut u8 {
-    BUFFER.with_borrow_mut(|buffer| {
-        *buffer = vec![0; length];
-        buffer.as_mut_ptr()
-    })
+    handover::room(length)
 }
 
-/// Keeps the stored script in the buffer for the next [`tarn_script_load`]: its name, of so many bytes,
-/// then its source.
+/// Keeps a stored script for the next [`tarn_script_load`].
 #[unsafe(no_mangle)]
 extern "C" fn tarn_script_module(name_length: usize) {
-    let mut name = BUFFER.take();
-    let source = name.split_off(name_length.min(name.len()));
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    MODULES.with_borrow_mut(|modules| modules.push((text(name), text(source))));
+    handover::keep_module(name_length);
 }
 
-/// Loads the script in the buffer, and returns the address of a report in its upper half, the length
-/// in its lower.
+/// Loads the script in the buffer.
 #[unsafe(no_mangle)]
 extern "C" fn tarn_script_load() -> u64 {
-    let report = load(&BUFFER.take());
-    BUFFER.with_borrow_mut(|buffer| {
-        *buffer = serde_json::to_vec(&report).expect("a report is JSON");
-        (buffer.as_ptr().addr() as u64) << 32 | buffer.len() as u64
-    })
+    handover::load(load)
 }
 
 fn empty() -> Failure {
@@ -120,11 +89,7 @@ impl Script for LuaScript {
     }
 
     fn open(settings: ScriptSettings) -> Result<Self, Failure> {
-        let output = match settings.output {
-            tarn_sdk::Output::Rows => Output::Rows,
-            tarn_sdk::Output::Messages => Output::Messages,
-        };
-        let targets = settings.tables.into_iter().map(|table| (table.source, table.destination)).collect();
+        let (targets, output) = handover::settings(settings);
         RUNTIME.with_borrow_mut(|runtime| {
             let runtime = runtime.as_mut().ok_or_else(empty)?;
             if runtime.entry_points().is_empty() {
@@ -140,19 +105,7 @@ impl Script for LuaScript {
         let applied = RUNTIME.with_borrow_mut(|runtime| {
             runtime.as_mut().ok_or_else(empty)?.apply(&batch).map_err(Failure::from)
         })?;
-        let rejected = applied.rejected.into_iter().map(|rejection| Rejection {
-            row: rejection.row,
-            table: rejection.table,
-            key: rejection.key,
-            line: rejection.line,
-            message: rejection.message,
-        });
-        Ok(Outcome {
-            batch: applied.batch,
-            rows: applied.rows,
-            dropped: applied.dropped,
-            rejected: rejected.collect(),
-        })
+        Ok(applied.into())
     }
 }
 

@@ -12,6 +12,7 @@ pub mod buffer;
 pub mod config;
 pub mod current;
 pub mod float_text;
+pub mod handover;
 pub mod interval;
 pub mod json;
 pub mod moment;

@@ -4,8 +4,8 @@
 //! same. It decides in [`Regions::on_record`]; what is below hands batches over.
 
 use tarn_script::author::{Author, Becomes, Problem, Record, Transform, Value};
-use tarn_script::transform;
-use tarn_sdk::{Failure, Outcome, Output, Rejection, Script, ScriptSettings};
+use tarn_script::handover;
+use tarn_sdk::{Failure, Outcome, Script, ScriptSettings};
 
 /// The region whose rows go on.
 const REGION: &str = "eu";
@@ -50,30 +50,13 @@ impl Script for Guest {
     }
 
     fn open(settings: ScriptSettings) -> Result<Self, Failure> {
-        let output = match settings.output {
-            Output::Rows => transform::Output::Rows,
-            Output::Messages => transform::Output::Messages,
-        };
-        let targets = settings.tables.into_iter().map(|table| (table.source, table.destination)).collect();
+        let (targets, output) = handover::settings(settings);
         let author = Author::new(Regions, targets, output);
         author.map(Self).map_err(|problem| Failure::permanent("script_columns", problem.to_string()))
     }
 
     fn apply(&mut self, batch: Vec<u8>) -> Result<Outcome, Failure> {
-        let applied = self.0.apply(&batch)?;
-        let rejected = applied.rejected.into_iter().map(|rejection| Rejection {
-            row: rejection.row,
-            table: rejection.table,
-            key: rejection.key,
-            line: rejection.line,
-            message: rejection.message,
-        });
-        Ok(Outcome {
-            batch: applied.batch,
-            rows: applied.rows,
-            dropped: applied.dropped,
-            rejected: rejected.collect(),
-        })
+        Ok(self.0.apply(&batch)?.into())
     }
 }
 

@@ -31,7 +31,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-batch", Sdk(0)),
     ("tarn-sdk", Sdk(1)),
     ("tarn-trial", Trial),
-    ("tarn-script", Sdk(1)),
+    ("tarn-script", Sdk(2)),
     ("tarn-model", Host(0)),
     ("tarn-json", Host(0)),
     ("tarn-replication", Host(1)),
