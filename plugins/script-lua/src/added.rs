@@ -39,13 +39,14 @@ mod tests {
     use tarn_batch::{Batch, Before, Cell, Op, Type};
 
     use crate::lua::tests::run;
-    use crate::runtime::tests::{ID, apply, batch, insert, rows, users};
+    use crate::runtime::tests::apply;
+    use tarn_script::fixture::{ID, batch, insert, rows, users};
 
     const DECLARED: &str = "tarn.column('public.users', 'loud', 'text')
         tarn.column('public.users', 'sum', 'numeric(12,2)')
         tarn.column('public.others', 'x', 'bigint[]')\n";
 
-    fn transformed(body: &str, row: crate::runtime::tests::Images<'_>) -> crate::Applied {
+    fn transformed(body: &str, row: tarn_script::fixture::Images<'_>) -> crate::Applied {
         let source = format!("{DECLARED} function onRecord(r) {body} end");
         let applied = apply(&source, &batch(&users(), &[row]));
         assert_eq!(applied.rejected, [], "{body}");

@@ -11,6 +11,8 @@ pub mod binding;
 pub mod buffer;
 pub mod config;
 pub mod current;
+#[cfg(feature = "fixture")]
+pub mod fixture;
 pub mod float_text;
 pub mod handover;
 pub mod interval;

@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use tarn_batch::text::write_text;
-use tarn_batch::{Batch, BatchWriter, Before, Cell, Column, Op, Row, RowHeader, Table, Type, Version};
+use tarn_script::fixture::{Images, batch, insert, users};
 
 use super::{Applied, Output, Runtime};
 use crate::session::Host;
@@ -32,72 +31,9 @@ impl Host for Recorder {
     }
 }
 
-fn column(name: &str, data_type: Type, type_name: &str, key: u16) -> Column {
-    Column {
-        name: name.to_owned(),
-        data_type,
-        type_name: type_name.to_owned(),
-        nullable: key == 0,
-        key,
-        attribute: 0,
-    }
-}
-
-fn table(columns: Vec<Column>) -> Table {
-    Table { id: 7, schema: "public".to_owned(), name: "users".to_owned(), version: 1, columns }
-}
-
-/// `id int8` as the key, then `name text` and `note text`.
-pub fn users() -> Table {
-    table(vec![
-        column("id", Type::Int8, "bigint", 1),
-        column("name", Type::Text, "text", 0),
-        column("note", Type::Text, "text", 0),
-    ])
-}
-
-const HEADER: RowHeader = RowHeader {
-    op: Op::Insert,
-    version: Version { commit: 0x1234, ordinal: 2 },
-    commit_time_us: 1_000_000,
-    transaction: 77,
-};
-
-/// A row of [`users`] to be: the cells after, and those before with their kind.
-pub type Images<'a> = (Op, Option<[Cell<'a>; 3]>, Option<(Before, [Cell<'a>; 3])>);
-
-fn write_user(writer: &mut BatchWriter, (op, after, before): Images<'_>) {
-    writer.begin_row(tarn_batch::TableIndex(0), &RowHeader { op, ..HEADER });
-    for cell in after.into_iter().flatten() {
-        writer.cell(cell);
-    }
-    if let Some((kind, cells)) = before {
-        writer.begin_before(kind);
-        for cell in cells {
-            writer.cell(cell);
-        }
-    }
-    writer.end_row();
-}
-
-pub fn batch(table: &Table, rows: &[Images<'_>]) -> Vec<u8> {
-    let mut writer = BatchWriter::with_capacity(0);
-    writer.add_table(table);
-    for row in rows {
-        write_user(&mut writer, *row);
-    }
-    writer.finish()
-}
-
-pub const ID: [u8; 8] = 5_i64.to_le_bytes();
-
 /// A batch of one row of [`users`].
 pub fn one_user() -> Vec<u8> {
     batch(&users(), &[insert()])
-}
-
-pub fn insert<'a>() -> Images<'a> {
-    (Op::Insert, Some([Cell::Value(&ID), Cell::Value(b"Ada"), Cell::Null]), None)
 }
 
 /// A runtime with a script, and what it logs.
@@ -137,33 +73,6 @@ fn reject(body: &str, row: Images<'_>) -> Rejection {
     let applied = apply(&format!("function onRecord(r) {{\n{body}\n}}"), &batch(&users(), &[row]));
     assert_eq!((applied.rows, applied.dropped, applied.rejected.len()), (0, 0, 1), "{body}");
     applied.rejected.into_iter().next().expect("there is one")
-}
-
-/// The cells of a row as text: `~` for null, `?` for unchanged.
-fn say(row: &Row<'_>, table: &Table) -> String {
-    let image = |cells: tarn_batch::Cells<'_>| {
-        let cells = cells.zip(&table.columns).map(|(cell, column)| match cell.expect("the row is sound") {
-            Cell::Null => "~".to_owned(),
-            Cell::Unchanged => "?".to_owned(),
-            Cell::Value(value) => {
-                let mut text = String::new();
-                write_text(&column.data_type, value, &mut text).expect("the value is sound");
-                text
-            }
-        });
-        cells.collect::<Vec<_>>().join(",")
-    };
-    match row.before() {
-        None => image(row.after()),
-        Some((_, before)) if row.op() == Op::Delete => format!("<{}", image(before)),
-        Some((_, before)) => format!("{}<{}", image(row.after()), image(before)),
-    }
-}
-
-pub fn rows(applied: &Applied) -> Vec<String> {
-    let batch = Batch::parse(&applied.batch).expect("the batch is sound");
-    batch.verify().expect("the batch is sound");
-    batch.rows().map(|row| row.expect("the row is sound")).map(|row| say(&row, batch.table(&row))).collect()
 }
 
 /// What an expression says; `attempt(f)` is the error of a function.

@@ -1,6 +1,8 @@
 //! The functions that a script defines, and what they return for a table.
 
-use super::{accept, apply, batch, insert, refused, reject, rows, start, users};
+use tarn_script::fixture::{batch, insert, rows, users};
+
+use super::{accept, apply, refused, reject, start};
 use crate::Level;
 
 #[test]

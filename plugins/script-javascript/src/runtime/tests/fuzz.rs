@@ -3,16 +3,13 @@
 
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, Cell, Op, Type};
+use tarn_script::fixture::{Random, random_batch};
 use tarn_script::json::is_json;
 
 use super::Recorder;
 use crate::{Applied, Output, Runtime};
 
 mod program;
-mod random;
-mod rows;
-
-use random::Random;
 
 /// Programs that are tried; each takes some milliseconds.
 const PROGRAMS: u64 = 1_500;
@@ -77,7 +74,7 @@ fn random_programs_over_random_rows_are_answered() {
     for seed in 0..PROGRAMS {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let what = format!("seed {seed}:\n{source}");
         for output in [Output::Rows, Output::Messages] {
             if let Some(applied) = run(&source, &batch, output) {
@@ -93,7 +90,7 @@ fn programs_are_mostly_valid_and_do_things() {
     for seed in 0..100 {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let Some(applied) = run(&source, &batch, Output::Rows) else { continue };
         loaded += 1;
         changed += u32::from(applied.batch != batch);
@@ -119,7 +116,7 @@ fn damaged_sources_are_refused_or_answered() {
                 _ => source.truncate(at.max(1)),
             }
         }
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let source = String::from_utf8_lossy(&source);
         if let Some(applied) = run(&source, &batch, Output::Rows) {
             check(&applied, &batch, &format!("seed {seed}:\n{source}"));
@@ -138,7 +135,7 @@ const CARRY: &str = "function onRecord(r) {
 #[test]
 fn random_values_are_carried_exactly() {
     for seed in 0..BATCHES {
-        let batch = rows::batch(&mut Random::new(seed));
+        let batch = random_batch(&mut Random::new(seed));
         let applied = run(CARRY, &batch, Output::Rows).expect("it loads");
         assert_eq!(applied.rejected, [], "seed {seed}");
         assert_eq!(applied.batch, batch, "seed {seed}");
@@ -156,7 +153,7 @@ fn random_rows_are_valid_json_with_every_integer() {
           return text;
         }";
     for seed in 0..BATCHES {
-        let batch = rows::batch(&mut Random::new(seed));
+        let batch = random_batch(&mut Random::new(seed));
         let applied = run(ENCODE, &batch, Output::Messages).expect("it loads");
         let reasons: Vec<_> = applied.rejected.iter().map(|one| &*one.message).collect();
         assert_eq!(reasons, [""; 0], "seed {seed}");

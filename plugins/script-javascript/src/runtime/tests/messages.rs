@@ -2,7 +2,9 @@
 
 use tarn_batch::{Batch, BatchWriter, LogMessage, Op, RowHeader, Table};
 
-use super::{HEADER, Images, batch, insert, rows, start_for_queue, users};
+use tarn_script::fixture::{HEADER, Images, batch, insert, rows, users};
+
+use super::start_for_queue;
 use crate::Applied;
 
 /// The messages of a batch as text: topic, key, value, partition, headers, record key.

@@ -2,7 +2,9 @@
 
 use tarn_batch::{Before, Cell, Op};
 
-use super::{ID, Images, accept, apply, batch, insert, reject, rows, users};
+use tarn_script::fixture::{ID, Images, batch, insert, rows, users};
+
+use super::{accept, apply, reject};
 
 const NINE: [u8; 8] = 9_i64.to_le_bytes();
 

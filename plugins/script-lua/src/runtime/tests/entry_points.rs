@@ -1,4 +1,6 @@
-use super::{accept, apply, batch, insert, refused, reject, rows, start, users};
+use tarn_script::fixture::{batch, insert, rows, users};
+
+use super::{accept, apply, refused, reject, start};
 use crate::Fault;
 
 #[test]

@@ -1,28 +1,13 @@
 //! Every type, in and out (B248, B250).
 
-use tarn_batch::value::{ArrayWriter, Interval, TimeTz, write_interval, write_time_tz};
-use tarn_batch::{Batch, BatchWriter, Cell, Type};
+use tarn_batch::{Batch, Cell, Type};
 
-use super::{Applied, HEADER, apply, column, rows, table};
+use tarn_script::fixture::{array, interval, numeric, one, rows, time_tz};
+
+use super::{Applied, apply};
 
 mod assignment;
 mod members;
-
-fn numeric(precision: u16, scale: i16) -> Type {
-    Type::Numeric { precision, scale }
-}
-
-/// A batch of one row with a value in the column `v` and null in the text column `t`.
-fn one(data_type: &Type, value: &[u8]) -> Vec<u8> {
-    let mut writer = BatchWriter::with_capacity(0);
-    let columns = vec![column("v", data_type.clone(), "its type", 0), column("t", Type::Text, "text", 0)];
-    let table = writer.add_table(table(columns));
-    writer.begin_row(table, &HEADER);
-    writer.value(value);
-    writer.null();
-    writer.end_row();
-    writer.finish()
-}
 
 fn run(body: &str, data_type: &Type, value: &[u8]) -> Applied {
     let source = format!(
@@ -60,31 +45,6 @@ fn sample(data_type: &Type) -> Vec<u8> {
         (None, Type::Numeric { .. }) => b"0".to_vec(),
         (None, _) => array(&[], &[]),
     }
-}
-
-fn interval(months: i32, days: i32, micros: i64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_interval(&mut bytes, Interval { months, days, micros });
-    bytes
-}
-
-fn time_tz(micros: i64, offset: i32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_time_tz(&mut bytes, TimeTz { micros, offset });
-    bytes
-}
-
-pub(super) fn array(dimensions: &[u32], elements: &[Option<&[u8]>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut writer = ArrayWriter::new(&mut bytes, dimensions.len()).expect("few dimensions");
-    for element in elements {
-        match element {
-            Some(element) => writer.value(element),
-            None => writer.null(),
-        }
-    }
-    writer.finish(dimensions).expect("the shape is right");
-    bytes
 }
 
 /// Values of every type, at their ends, and what `tostring` says of them.

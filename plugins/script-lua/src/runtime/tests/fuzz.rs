@@ -3,15 +3,12 @@
 
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, Cell, Op, Type};
+use tarn_script::fixture::{Random, random_batch};
 
 use super::Recorder;
 use crate::{Applied, Output, Runtime};
 
 mod program;
-mod random;
-mod rows;
-
-use random::Random;
 
 /// Programs that are tried; each takes about a millisecond.
 const PROGRAMS: u64 = 1_500;
@@ -78,7 +75,7 @@ fn random_programs_over_random_rows_are_answered() {
     for seed in 0..PROGRAMS {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let what = format!("seed {seed}:\n{source}");
         for output in [Output::Rows, Output::Messages] {
             if let Some(applied) = run(source.as_bytes(), &batch, output) {
@@ -94,7 +91,7 @@ fn programs_are_mostly_valid_and_do_things() {
     for seed in 0..100 {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let Some(applied) = run(source.as_bytes(), &batch, Output::Rows) else { continue };
         loaded += 1;
         changed += u32::from(applied.batch != batch);
@@ -120,7 +117,7 @@ fn damaged_sources_are_refused_or_answered() {
                 _ => source.truncate(at.max(1)),
             }
         }
-        let batch = rows::batch(&mut random);
+        let batch = random_batch(&mut random);
         let what = format!("seed {seed}:\n{}", String::from_utf8_lossy(&source));
         if let Some(applied) = run(&source, &batch, Output::Rows) {
             check(&applied, &batch, &what);
@@ -139,7 +136,7 @@ end";
 #[test]
 fn random_values_are_carried_exactly() {
     for seed in 0..BATCHES {
-        let batch = rows::batch(&mut Random::new(seed));
+        let batch = random_batch(&mut Random::new(seed));
         let applied = run(CARRY.as_bytes(), &batch, Output::Rows).expect("it loads");
         assert_eq!(applied.rejected, [], "seed {seed}");
         assert_eq!(applied.batch, batch, "seed {seed}");
@@ -158,7 +155,7 @@ fn random_rows_are_valid_json_with_every_integer() {
           return text
         end";
     for seed in 0..BATCHES {
-        let batch = rows::batch(&mut Random::new(seed));
+        let batch = random_batch(&mut Random::new(seed));
         let applied = run(ENCODE.as_bytes(), &batch, Output::Messages).expect("it loads");
         assert_eq!(
             applied.rejected.iter().map(|one| &*one.message).collect::<Vec<_>>(),

@@ -1,6 +1,8 @@
 //! Sizes that a script reaches are errors of its record, and the next record finds room again.
 
-use super::{apply, batch, insert, rows, start_for_queue, users};
+use tarn_script::fixture::{batch, insert, rows, users};
+
+use super::{apply, start_for_queue};
 
 /// What becomes of three records of which the first does too much.
 fn after_too_much(body: &str) -> (Vec<String>, Vec<String>) {

@@ -2,7 +2,9 @@
 
 use tarn_batch::{Batch, BatchWriter, Before, Cell, LogMessage, Op, RowHeader, Table};
 
-use super::{HEADER, ID, Images, batch, insert, rows, start, start_for_queue, users};
+use tarn_script::fixture::{HEADER, ID, Images, batch, insert, rows, users};
+
+use super::{start, start_for_queue};
 use crate::Applied;
 
 /// The messages of a batch as text: topic, key, value, partition, headers, record key.
@@ -133,7 +135,7 @@ fn mixed() -> Vec<u8> {
         version: 0,
         columns: Vec::new(),
     });
-    super::write_user(&mut writer, insert());
+    tarn_script::fixture::write_user(&mut writer, insert());
     let message = LogMessage { prefix: "audit", content: b"by hand" };
     writer.log_message(nowhere, &HEADER, &message);
     writer.begin_row(table, &RowHeader { op: Op::Relation, ..HEADER });

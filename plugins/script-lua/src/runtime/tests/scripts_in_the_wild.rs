@@ -2,8 +2,9 @@
 
 use tarn_batch::{Batch, BatchWriter, Before, Op, RowHeader, Table, Type};
 
-use super::every_type::array;
-use super::{HEADER, column, start_for_queue, table};
+use tarn_script::fixture::{HEADER, array, column, table};
+
+use super::start_for_queue;
 
 /// `staff`: the columns that such scripts meet.
 fn staff() -> Table {

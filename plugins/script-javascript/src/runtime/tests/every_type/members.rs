@@ -2,7 +2,9 @@
 
 use tarn_batch::Type;
 
-use super::{interval, numeric, says, time_tz};
+use tarn_script::fixture::{interval, numeric, time_tz};
+
+use super::says;
 
 fn all(data_type: &Type, value: &[u8], cases: &[(&str, &str)]) {
     for (expression, said) in cases {

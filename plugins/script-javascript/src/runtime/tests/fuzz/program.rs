@@ -1,7 +1,6 @@
 //! Random programs that use the whole API, mostly in ways that nobody meant.
 
-use super::random::Random;
-use super::rows::types;
+use tarn_script::fixture::{Random, types};
 
 /// How deep expressions are.
 const DEPTH: u64 = 4;

@@ -2,7 +2,9 @@
 
 use tarn_batch::Type;
 
-use super::{assigned, numeric};
+use tarn_script::fixture::numeric;
+
+use super::assigned;
 
 const INEXACT: &str = "cannot hold this number exactly";
 const OUT_OF_RANGE: &str = "cannot hold this number: it is out of range";

@@ -2,7 +2,9 @@
 
 use tarn_batch::Type;
 
-use super::{numeric, says};
+use tarn_script::fixture::numeric;
+
+use super::says;
 
 fn say(data_type: &Type, value: &[u8], cases: &[(&str, &str)]) {
     for (expression, said) in cases {
