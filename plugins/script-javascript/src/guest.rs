@@ -88,13 +88,7 @@ extern "C" fn tarn_script_load() -> u64 {
 }
 
 fn empty() -> Failure {
-    Failure::permanent("script_missing", "the JavaScript runtime holds no script")
-        .with_hint("compile the script first")
-}
-
-fn no_entry_point() -> Failure {
-    Failure::permanent("script_without_entry_point", "the script is a module: it defines no entry point")
-        .with_hint("choose a script that defines onRecord, transformRecord or transformRow")
+    handover::no_script("JavaScript")
 }
 
 /// The loaded script.
@@ -111,7 +105,7 @@ impl Script for JavaScript {
         RUNTIME.with_borrow_mut(|runtime| {
             let runtime = runtime.as_mut().ok_or_else(empty)?;
             if runtime.entry_points().is_empty() {
-                return Err(no_entry_point());
+                return Err(handover::no_entry_point());
             }
             runtime.start(targets, output);
             runtime.tell_parts();

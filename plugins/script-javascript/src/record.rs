@@ -13,17 +13,7 @@ use crate::values::time;
 /// A member of a record: its name, the name that scripts in Lua use where it differs, and what it is.
 type Member = (&'static str, &'static str, fn(Js, Row<'static>) -> Answer);
 
-const KIND: Member = ("kind", "kind", |js, record| {
-    js.string(match record.op() {
-        Op::Insert => "insert",
-        Op::Update => "update",
-        Op::Delete => "delete",
-        Op::Truncate => "truncate",
-        Op::Message => "message",
-        Op::Relation => "relation",
-        Op::Outgoing => "outgoing",
-    })
-});
+const KIND: Member = ("kind", "kind", |js, record| js.string(record.op().name()));
 const ROW: Member = ("row", "row", |js, record| row::object(js, row_of(record.op())));
 const NEW: Member = ("new", "new", |js, _| row::object(js, Which::New));
 const OLD: Member = ("old", "old", |js, _| row::object(js, Which::Old));

@@ -70,13 +70,7 @@ extern "C" fn tarn_script_load() -> u64 {
 }
 
 fn empty() -> Failure {
-    Failure::permanent("script_missing", "the Lua runtime holds no script")
-        .with_hint("compile the script first")
-}
-
-fn no_entry_point() -> Failure {
-    Failure::permanent("script_without_entry_point", "the script is a module: it defines no entry point")
-        .with_hint("choose a script that defines onRecord, transformRecord or transformRow")
+    handover::no_script("Lua")
 }
 
 /// The loaded script.
@@ -93,7 +87,7 @@ impl Script for LuaScript {
         RUNTIME.with_borrow_mut(|runtime| {
             let runtime = runtime.as_mut().ok_or_else(empty)?;
             if runtime.entry_points().is_empty() {
-                return Err(no_entry_point());
+                return Err(handover::no_entry_point());
             }
             runtime.start(targets, output);
             runtime.tell_parts();

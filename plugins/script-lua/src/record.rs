@@ -68,15 +68,7 @@ pub const ENCODED: &Members<Row<'static>> = &[
 type Member = (&'static str, fn(Lua, Row<'static>) -> Answer);
 
 const KIND: Member = ("kind", |lua, record| {
-    lua.push_str(match record.op() {
-        Op::Insert => "insert",
-        Op::Update => "update",
-        Op::Delete => "delete",
-        Op::Truncate => "truncate",
-        Op::Message => "message",
-        Op::Relation => "relation",
-        Op::Outgoing => "outgoing",
-    });
+    lua.push_str(record.op().name());
     Ok(1)
 });
 const NEW: Member = ("new", |lua, _| push_row(lua, Which::New));

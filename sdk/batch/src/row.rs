@@ -37,6 +37,19 @@ impl Op {
         })
     }
 
+    /// What people and scripts call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Truncate => "truncate",
+            Self::Message => "message",
+            Self::Relation => "relation",
+            Self::Outgoing => "outgoing",
+        }
+    }
+
     /// Which version of the format has such rows.
     pub(crate) fn format_version(self) -> u16 {
         match self {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use serde::Serialize;
-use tarn_sdk::{Outcome, ScriptSettings};
+use tarn_sdk::{Failure, Outcome, ScriptSettings};
 
 use crate::rejection::Rejection;
 use crate::transform::{Applied, Output};
@@ -69,6 +69,18 @@ pub fn settings(settings: ScriptSettings) -> (Vec<(String, String)>, Output) {
     };
     let targets = settings.tables.into_iter().map(|table| (table.source, table.destination)).collect();
     (targets, output)
+}
+
+/// The failure of a runtime that is used without a script.
+pub fn no_script(language: &str) -> Failure {
+    Failure::permanent("script_missing", format!("the {language} runtime holds no script"))
+        .with_hint("compile the script first")
+}
+
+/// The failure of a script that transforms nothing.
+pub fn no_entry_point() -> Failure {
+    Failure::permanent("script_without_entry_point", "the script is a module: it defines no entry point")
+        .with_hint("choose a script that defines onRecord, transformRecord or transformRow")
 }
 
 impl From<Applied> for Outcome {

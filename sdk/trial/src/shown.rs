@@ -1,7 +1,7 @@
 //! What a script was given and what it made of it, as JSON for people.
 
 use serde::Serialize;
-use tarn_batch::{Batch, DecodeError, Op, Outgoing, Row};
+use tarn_batch::{Batch, DecodeError, Outgoing, Row};
 
 use crate::Json;
 use crate::image::{images, json};
@@ -30,7 +30,7 @@ impl Shown {
         let (new, old) = images(row, table, json)?;
         let message = row.log_message()?;
         Ok(Self {
-            kind: kind(row.op()),
+            kind: row.op().name(),
             source: if table.name.is_empty() { String::new() } else { table.qualified_name() },
             new,
             old,
@@ -127,18 +127,6 @@ pub fn outcome(batch: &[u8]) -> Result<Outcome, DecodeError> {
         (_, true) => Outcome::Rows(rows),
         _ => Outcome::Messages(messages),
     })
-}
-
-fn kind(op: Op) -> &'static str {
-    match op {
-        Op::Insert => "insert",
-        Op::Update => "update",
-        Op::Delete => "delete",
-        Op::Truncate => "truncate",
-        Op::Message => "message",
-        Op::Relation => "relation",
-        Op::Outgoing => "outgoing",
-    }
 }
 
 fn text_or_digits(bytes: &[u8]) -> String {

@@ -155,14 +155,8 @@ pub(super) fn key_text(table: &Table, row: &Row<'_>) -> String {
 }
 
 fn kind(op: Op) -> &'static str {
-    match op {
-        Op::Insert => "insert",
-        Op::Update => "update",
-        Op::Delete => "delete",
-        Op::Truncate => "truncate",
-        Op::Relation => "relation",
-        Op::Message | Op::Outgoing => "message",
-    }
+    // What a script made of a record is no kind of its own.
+    if op == Op::Outgoing { Op::Message.name() } else { op.name() }
 }
 
 /// A letter's record for people.
