@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tarn_model::{
     ClickHouseConfig, DeadLetterState, Equality, MirrorSpec, MirrorState, PostgresConfig, RecordErrors,
-    RecordStage, RowDifference, ScriptLanguage, VerificationState,
+    RecordStage, RowDifference, ScriptLanguage, SlotState, VerificationState,
 };
 
 /// `GET peers/list`.
@@ -104,7 +104,20 @@ pub(crate) struct CdcStatus {
     pub(crate) cdc_batches: Vec<Batch>,
     pub(crate) rows_synced: u64,
     pub(crate) record_errors: RecordErrors,
+    pub(crate) slot_health: SlotHealth,
     pub(crate) failure: String,
+}
+
+/// How a mirror's slot is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SlotHealth {
+    pub(crate) state: SlotState,
+    pub(crate) wal_status: String,
+    pub(crate) behind_bytes: u64,
+    pub(crate) held_bytes: u64,
+    pub(crate) warning: String,
+    pub(crate) remedy: String,
 }
 
 /// `POST mirrors/dead_letters`.

@@ -149,6 +149,23 @@ pub(crate) const RECENT_TABLE_BYTES_MAX: usize = 1 << 20;
 /// at the very most, with the batches.
 pub(crate) const RECENT_BYTES_MAX: usize = 16 << 20;
 
+/// How often the slots of mirrors are looked at: what a person who watches waits for, at the price of a connection
+/// and one statement for each source.
+pub(crate) const SLOT_LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Sources that are asked at the same time: those that do not answer take a deadline each.
+pub(crate) const SLOT_SOURCES_AT_ONCE: usize = 8;
+
+/// Looks in a row that do not find a slot until it counts as missing: a drop or a resync may be under way.
+pub(crate) const SLOT_ABSENT_LOOKS: u32 = 2;
+
+/// Bytes of the log that a slot may hold before people are warned: some ten minutes of a busy server, and a tenth
+/// of a small disk.
+pub(crate) const SLOT_HELD_BYTES_WARNING: u64 = 10 << 30;
+
+/// People are warned when the source would remove what a slot holds within this time: long enough to act.
+pub(crate) const SLOT_TIME_LEFT_WARNING: Duration = Duration::from_secs(3600);
+
 /// Scripts compiled at the same time. Each takes a core for some tenths of a second.
 pub(crate) const SCRIPTS_COMPILED_AT_ONCE: usize = 1;
 

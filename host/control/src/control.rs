@@ -11,6 +11,7 @@ use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
 use crate::recent::RecentRecords;
 use crate::records::book::Books;
+use crate::slot_watch::SlotHealths;
 
 /// What an operator decided.
 #[derive(Clone, Debug)]
@@ -57,13 +58,14 @@ struct Inner {
     parts: ControlParts,
     settings: ControlSettings,
     changes: watch::Sender<u64>,
+    slot_healths: SlotHealths,
 }
 
 impl Control {
     /// Puts the parts together. Nothing runs yet.
     pub fn new(parts: ControlParts, settings: ControlSettings) -> Self {
         let (changes, _) = watch::channel(0);
-        Self { inner: Arc::new(Inner { parts, settings, changes }) }
+        Self { inner: Arc::new(Inner { parts, settings, changes, slot_healths: SlotHealths::default() }) }
     }
 
     /// Changes whenever a request, a peer or a script was stored: for the supervisor.
@@ -91,6 +93,11 @@ impl Control {
     /// What the operator decided.
     pub fn settings(&self) -> &ControlSettings {
         &self.inner.settings
+    }
+
+    /// How the mirrors' slots are.
+    pub(crate) fn slot_healths(&self) -> &SlotHealths {
+        &self.inner.slot_healths
     }
 
     /// Tells the supervisor that there is something to look at.

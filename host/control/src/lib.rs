@@ -25,6 +25,7 @@ mod run;
 mod script_compilation;
 mod script_runner;
 mod scripts;
+mod slot_watch;
 mod stores;
 mod supervisor;
 mod validation;
@@ -62,6 +63,7 @@ pub use scripts::{
     AsMessages, CaseReport, CaseVerdict, RecordOutcome, RecordReport, RehearsalInput, RehearsalReport,
     RehearsalRequest, RehearsalScript, RolledBack, ScriptComponent, ScriptUpload,
 };
+pub use slot_watch::SlotWatcher;
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;

@@ -19,6 +19,7 @@ mod record_error;
 mod request;
 mod script;
 mod secret;
+mod slot_health;
 mod state;
 mod timestamp;
 mod verification;
@@ -43,6 +44,7 @@ pub use record_error::{
 pub use request::{StateRequest, Verdict, decide, refusal};
 pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};
+pub use slot_health::{SlotHealth, SlotState};
 pub use state::{DesiredState, MirrorState};
 pub use timestamp::Timestamp;
 pub use verification::{

@@ -9,7 +9,7 @@ use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
     ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, PoolRunner,
-    Progress, RecentRecords, Supervisor, Verifier,
+    Progress, RecentRecords, SlotWatcher, Supervisor, Verifier,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -64,7 +64,7 @@ pub enum ServeError {
 pub struct Server {
     address: SocketAddr,
     stop: CancellationToken,
-    /// API, supervisor, verifier and journal, each giving its name.
+    /// API, supervisor, verifier, slot watcher and journal, each giving its name.
     tasks: JoinSet<&'static str>,
     catalog: Catalog,
 }
@@ -111,6 +111,7 @@ impl Server {
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );
+        let slots = SlotWatcher::new(&control, journal.clone());
         let verifier = Verifier::new(&control, plugins.clone(), journal.clone());
         let supervisor = Supervisor::new(&control, plugins, journal);
         let stop = CancellationToken::new();
@@ -118,6 +119,7 @@ impl Server {
         tasks.spawn(named("API", serve_api(listener, control, credentials, tls, stop.clone())));
         tasks.spawn(named("supervisor", supervisor.run(stop.clone())));
         tasks.spawn(named("verifier", verifier.run(stop.clone())));
+        tasks.spawn(named("slot watcher", slots.run(stop.clone())));
         tasks.spawn(named("journal", writer.run()));
         Ok(Self { address, stop, tasks, catalog })
     }

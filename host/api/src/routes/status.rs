@@ -3,7 +3,9 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorStatus, StatusDetails, StatusQuery};
-use tarn_model::{CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, TableLoad, Timestamp};
+use tarn_model::{
+    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, TableLoad, Timestamp,
+};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
@@ -78,6 +80,9 @@ struct CdcStatus {
     rows_synced: u64,
     /// Records that could not be taken.
     record_errors: RecordErrors,
+    /// How the mirror's slot is, looked at every ten seconds; absent before it was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot_health: Option<SlotHealth>,
     /// Why the mirror is FAILED; empty in any other state.
     failure: String,
 }
@@ -149,6 +154,7 @@ impl From<StatusDetails> for CdcStatus {
             destination_type: details.destination_kind,
             rows_synced: details.rows_synced,
             record_errors: details.record_errors,
+            slot_health: details.slot_health,
             failure: details.failure,
         }
     }

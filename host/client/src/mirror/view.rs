@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tarn_model::{Enumerated as _, RecordErrorPolicy, RecordErrors, Timestamp};
+use tarn_model::{Enumerated as _, RecordErrorPolicy, RecordErrors, SlotState, Timestamp};
 
-use crate::answer::{Batch, MirrorList, MirrorStatus, TableLoad};
+use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, TableLoad};
 use crate::calls::state_name;
 use crate::config::WATCH_BATCHES;
 use crate::error::Error;
@@ -50,6 +50,8 @@ fn described(status: &MirrorStatus) -> String {
         ("failed", cdc_status.failure.clone()),
         ("publication", config.publication()),
         ("slot", config.slot()),
+        ("slot holds", slot_holds(&cdc_status.slot_health)),
+        ("slot warning", slot_warning(&cdc_status.slot_health)),
         ("snapshot", if config.do_initial_snapshot { "yes" } else { "no" }.to_owned()),
         ("batch size", format!("{} rows", grouped(config.max_batch_size.into()))),
         ("idle timeout", format!("{} s", config.idle_timeout_seconds)),
@@ -79,6 +81,22 @@ fn described(status: &MirrorStatus) -> String {
         let _fits = write!(text, "\n{}", batches(&newest));
     }
     text
+}
+
+/// How much of the source's log the slot holds; nothing before it was seen.
+fn slot_holds(slot: &SlotHealth) -> String {
+    if slot.wal_status.is_empty() {
+        return String::new();
+    }
+    let [held, behind] = [slot.held_bytes, slot.behind_bytes].map(|bytes| grouped(bytes.div_ceil(1 << 20)));
+    format!("{held} MiB of the source's log ({}), {behind} MiB of it not replicated", slot.wal_status)
+}
+
+fn slot_warning(slot: &SlotHealth) -> String {
+    match slot.state {
+        SlotState::Healthy => String::new(),
+        state => format!("{}: {}; {}", state.name(), slot.warning, slot.remedy),
+    }
 }
 
 /// The policy and what came of it; nothing of a mirror that stops and never had to.

@@ -2,7 +2,8 @@
 
 use tarn_catalog::{BatchPage, BatchQuery};
 use tarn_model::{
-    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, TableLoad, Timestamp,
+    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, TableLoad,
+    Timestamp,
 };
 
 use crate::config::STATUS_BATCHES_MAX;
@@ -60,6 +61,8 @@ pub struct StatusDetails {
     pub rows_synced: u64,
     /// Records that could not be taken.
     pub record_errors: RecordErrors,
+    /// How its slot is; `None` before it was seen.
+    pub slot_health: Option<SlotHealth>,
     /// Why it is FAILED, for a person; empty in any other state.
     pub failure: String,
 }
@@ -132,6 +135,7 @@ impl Control {
             destination_kind: catalog.peer_kind(&mirror.spec.destination_peer).await?,
             rows_synced: mirror.rows_synced,
             record_errors: catalog.record_errors(mirror.id).await?,
+            slot_health: self.slot_healths().of(mirror.id),
             failure: mirror.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
             spec: mirror.spec.clone(),
         })
