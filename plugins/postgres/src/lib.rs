@@ -13,6 +13,7 @@
 mod added;
 mod attributes;
 mod catalog;
+mod cluster;
 mod config;
 mod fill;
 mod inspection;

@@ -7,27 +7,31 @@
 //! transaction again from its first row, in the same order, and exactly that many rows are passed over.
 //! Rows are counted as the server sends them, mapped or not, so the count holds when the settings change.
 //!
-//! The system identifier tells the cluster: the same numbers mean nothing in another one. Marks tell what the
+//! The system identifier and the timeline tell the cluster ([`crate::cluster`]). Marks tell what the
 //! tables were like, for what became of them since.
 
 use tarn_sdk::Failure;
 
+use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 2: a byte 2, then the system identifier, the end, the begun transaction's commit
-/// and the rows of it, eight bytes each, little-endian, then the [marks](Marks::write). No transaction is begun
-/// where its commit is 0.
-const VERSION: u8 = 2;
+/// The form of version 3: a byte 3, then the system identifier, the end, the begun transaction's commit
+/// and the rows of it, eight bytes each, little-endian, the timeline in four, then the [marks](Marks::write). No
+/// transaction is begun where its commit is 0.
+const VERSION: u8 = 3;
 
-/// The form of version 1: the same without marks.
+/// The form of version 2: the same without the timeline.
+const VERSION_WITHOUT_TIMELINE: u8 = 2;
+
+/// The form of version 1: without marks, too.
 const VERSION_WITHOUT_MARKS: u8 = 1;
 
 /// A place in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The cluster.
-    pub(crate) system: u64,
+    /// The cluster, and the timeline that it was on.
+    pub(crate) cluster: Cluster,
     /// The end of the last complete transaction.
     pub(crate) end: Lsn,
     /// The transaction that was begun.
@@ -47,8 +51,8 @@ pub(crate) struct Partial {
 
 impl Position {
     /// A place between two transactions.
-    pub(crate) fn between(system: u64, end: Lsn) -> Self {
-        Self { system, end, partial: None, marks: Marks::default() }
+    pub(crate) fn between(cluster: Cluster, end: Lsn) -> Self {
+        Self { cluster, end, partial: None, marks: Marks::default() }
     }
 
     /// Everything delivered is before this number.
@@ -59,9 +63,10 @@ impl Position {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Partial { commit, rows } = self.partial.unwrap_or(Partial { commit: Lsn(0), rows: 0 });
         let mut bytes = vec![VERSION];
-        for number in [self.system, self.end.0, commit.0, rows] {
+        for number in [self.cluster.system, self.end.0, commit.0, rows] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
+        bytes.extend_from_slice(&self.cluster.timeline.to_le_bytes());
         self.marks.write(&mut bytes);
         bytes
     }
@@ -79,16 +84,20 @@ impl Position {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
-        let marks = match *version {
-            VERSION => Marks::read(rest)?,
-            VERSION_WITHOUT_MARKS if rest.is_empty() => Marks::default(),
+        let (timeline, marks) = match *version {
+            VERSION => {
+                let (timeline, marks) = rest.split_first_chunk()?;
+                (u32::from_le_bytes(*timeline), Marks::read(marks)?)
+            }
+            VERSION_WITHOUT_TIMELINE => (0, Marks::read(rest)?),
+            VERSION_WITHOUT_MARKS if rest.is_empty() => (0, Marks::default()),
             _ => return None,
         };
         let (numbers, []) = numbers.as_chunks::<8>() else { return None };
         let [system, end, commit, rows] = *numbers else { return None };
         let [system, end, commit, rows] = [system, end, commit, rows].map(u64::from_le_bytes);
         let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows });
-        Some(Self { system, end: Lsn(end), partial, marks })
+        Some(Self { cluster: Cluster { system, timeline }, end: Lsn(end), partial, marks })
     }
 }
 
@@ -97,9 +106,11 @@ mod tests {
     use super::*;
     use crate::table_name::TableName;
 
+    const CLUSTER: Cluster = Cluster { system: 7, timeline: 3 };
+
     #[test]
     fn a_position_reads_as_it_was_written() {
-        let between = Position::between(7, Lsn(0x16_B374_D848));
+        let between = Position::between(CLUSTER, Lsn(0x16_B374_D848));
         let partial = Some(Partial { commit: Lsn(99), rows: 3 });
         let mut marks = Marks::new(9);
         marks.add(&TableName::new("public", "t"), 7, 8, [1, 3].into_iter().collect());
@@ -120,7 +131,7 @@ mod tests {
         ]
         .concat();
         let position = Position::from_bytes(&bytes).expect("a position");
-        assert_eq!(position.system, 0x0707_0707_0707_0707);
+        assert_eq!(position.cluster, Cluster { system: 0x0707_0707_0707_0707, timeline: 0 });
         assert_eq!(position.end.to_string(), "1/0");
         assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3 }));
     }
@@ -146,22 +157,25 @@ mod tests {
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!((mark.oid, mark.file), (5, 6));
         assert_eq!(mark.delivered, [1, 9].into_iter().collect());
-        assert_eq!(position.to_bytes(), bytes);
+        assert_eq!(position.cluster.timeline, 0);
+        let now: Vec<u8> = [&[3], &bytes[1..33], &[0; 4], &bytes[33..]].concat();
+        assert_eq!(position.to_bytes(), now);
     }
 
     #[test]
     fn other_bytes_are_no_position() {
         const BYTES: usize = 1 + 4 * 8;
-        for bytes in [&[][..], &[1], &[2; BYTES], &[3; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]] {
+        for bytes in [&[][..], &[1], &[2; BYTES], &[3; BYTES], &[4; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]]
+        {
             assert_eq!(Position::from_bytes(bytes).expect_err("no position").code, "position_unreadable");
         }
     }
 
     #[test]
     fn the_sequence_only_grows() {
-        let between = Position::between(7, Lsn(50));
+        let between = Position::between(CLUSTER, Lsn(50));
         let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between.clone() };
         assert!(within.sequence() > between.sequence());
-        assert!(Position::between(7, Lsn(120)).sequence() > within.sequence());
+        assert!(Position::between(CLUSTER, Lsn(120)).sequence() > within.sequence());
     }
 }

@@ -3,7 +3,7 @@
 use tarn_sdk::Failure;
 
 use crate::lsn::Lsn;
-use crate::peer::{Peer, Session, number, single, text};
+use crate::peer::{Peer, number, single, text};
 use crate::side::Side;
 
 /// What stays the same while the server runs.
@@ -27,12 +27,6 @@ impl Server {
     pub(crate) fn major(&self) -> u32 {
         self.number / 10_000
     }
-}
-
-/// The cluster's identifier, which a replication session tells whoever may open one.
-pub(crate) fn system_identifier<S: Session>(replication: &mut S) -> Result<u64, Failure> {
-    let row = single(replication.query("IDENTIFY_SYSTEM")?, "the system's identifier")?;
-    number(&row, 0)
 }
 
 /// Where the server's log ends now.

@@ -61,7 +61,12 @@ pub(crate) fn create<S: Session>(
     server: &Server,
     name: &str,
 ) -> Result<Created, Failure> {
-    let options = if server.major() >= 15 { "(SNAPSHOT 'export')" } else { "EXPORT_SNAPSHOT" };
+    let options = match server.major() {
+        // A standby that synchronises slots has this one, too.
+        17.. => "(SNAPSHOT 'export', FAILOVER true)",
+        15.. => "(SNAPSHOT 'export')",
+        _ => "EXPORT_SNAPSHOT",
+    };
     let command = format!("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput {options}", ident(name));
     let rows = replication.query(&command).map_err(|error| {
         let exhausted = error.sqlstate == "53400";

@@ -11,6 +11,7 @@ use tarn_sdk::{
 use crate::added;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
+use crate::cluster::Cluster;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
@@ -18,7 +19,7 @@ use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session};
 use crate::position::Position;
 use crate::publication::{self, PublishedTable};
-use crate::server::{Server, current_lsn, system_identifier};
+use crate::server::{Server, current_lsn};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::slot;
@@ -167,7 +168,7 @@ impl<P: Peer> PostgresSource<P> {
         slot::remove(&mut self.side, &self.settings)?;
         publication::set_up(&mut self.side, &self.settings)?;
         let mut replication = self.open_replication()?;
-        let system = system_identifier(&mut replication)?;
+        let cluster = Cluster::of(&mut replication)?;
         log::info(&format!(
             "making replication slot {:?}: this waits for the transactions that run now",
             self.settings.slot
@@ -177,7 +178,7 @@ impl<P: Peer> PostgresSource<P> {
         let mut held = Held::new(self.side.peer().open()?, Some(&created.snapshot))?;
         let marks = self.marks_at(&mut held)?;
         self.held = Some(held);
-        Ok(Position { marks, ..Position::between(system, created.consistent_point) }.to_bytes())
+        Ok(Position { marks, ..Position::between(cluster, created.consistent_point) }.to_bytes())
     }
 
     /// The mapped tables as they are at a point.
@@ -314,14 +315,8 @@ impl<P: Peer> PostgresSource<P> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
         let mut replication = self.open_replication()?;
-        let system = system_identifier(&mut replication)?;
-        if system != position.system {
-            return Err(Failure::position_lost(
-                "another_cluster",
-                format!("the server is cluster {system}, and the position is of cluster {}", position.system),
-            )
-            .with_hint("point the peer at the old server, or resync the mirror"));
-        }
+        let cluster = Cluster::of(&mut replication)?;
+        cluster.require(&mut replication, &position)?;
         let server = self.server()?;
         let mut marks = position.marks.clone();
         // A table that loads now may be another one than it was when it was last mapped.
@@ -336,7 +331,8 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
-        self.stream = Some(Stream::new(replication, &position, relations, Surroundings::new(server)));
+        self.stream =
+            Some(Stream::new(replication, cluster, &position, relations, Surroundings::new(server)));
         Ok(())
     }
 
@@ -370,8 +366,8 @@ impl<P: Peer> PostgresSource<P> {
         // that the load sees it. A commit is in the log before others see it.
         let start = current_lsn(&mut self.side)?;
         added::wait_for_older_transactions(&mut self.side)?;
-        let system = system_identifier(&mut self.open_replication()?)?;
-        Ok(Position::between(system, start).to_bytes())
+        let cluster = Cluster::of(&mut self.open_replication()?)?;
+        Ok(Position::between(cluster, start).to_bytes())
     }
 
     /// Removes slot and publication; names what it could not remove.

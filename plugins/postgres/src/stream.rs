@@ -14,6 +14,7 @@ mod rows;
 use tarn_batch::{BatchWriter, Op, RowHeader, Version};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
+use crate::cluster::Cluster;
 use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
@@ -45,7 +46,7 @@ pub(crate) struct Stream<S> {
 /// What is known of the stream up to here.
 #[derive(Debug)]
 struct Decoding {
-    system: u64,
+    cluster: Cluster,
     /// The end of the last complete transaction, or later where nothing replicated follows it.
     end: Lsn,
     transaction: Option<Transaction>,
@@ -130,13 +131,14 @@ impl<S: Session> Stream<S> {
     /// A stream that was started at a position.
     pub(crate) fn new(
         session: S,
+        cluster: Cluster,
         position: &Position,
         relations: Relations,
         surroundings: Surroundings,
     ) -> Self {
-        let Position { system, end, partial, .. } = *position;
+        let Position { end, partial, .. } = *position;
         let decoding =
-            Decoding { system, end, transaction: None, resume: partial, relations, types: Types::default() };
+            Decoding { cluster, end, transaction: None, resume: partial, relations, types: Types::default() };
         Self {
             session,
             inbox: Vec::new(),
@@ -266,7 +268,7 @@ impl Decoding {
             None => self.resume,
         };
         let marks = self.relations.marks().clone();
-        Position { system: self.system, end: self.end, partial, marks }
+        Position { cluster: self.cluster, end: self.end, partial, marks }
     }
 
     fn apply<P: Peer>(

@@ -150,6 +150,23 @@ impl Postgres {
         self.own().start_again(&psql);
     }
 
+    /// Copies what the stopped server stored, as a standby would have it that falls behind from there on.
+    pub fn save(&mut self) {
+        self.own().save();
+    }
+
+    /// Puts what was saved in the place of what the stopped server stored since.
+    pub fn put_back(&mut self) {
+        self.own().put_back();
+    }
+
+    /// Starts the stopped server as a standby and promotes it, which begins a new timeline.
+    pub fn promote(&mut self) {
+        self.own().make_standby();
+        self.start_again();
+        self.query("SELECT pg_promote()");
+    }
+
     /// What the server has logged.
     #[must_use]
     pub fn log(&self) -> String {

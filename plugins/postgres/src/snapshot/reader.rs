@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn snapshot_rows_come_before_the_stream_and_later_generations_after_earlier_ones() {
-        let start = Position::between(1, crate::lsn::Lsn(100));
+        let start =
+            Position::between(crate::cluster::Cluster { system: 1, timeline: 1 }, crate::lsn::Lsn(100));
         assert!(version(&start, 5) < Version { commit: 100, ordinal: 0 });
         assert!(version(&start, 1) > version(&start, 0));
     }

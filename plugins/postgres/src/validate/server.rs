@@ -3,10 +3,11 @@
 use tarn_sdk::postgres::Row;
 use tarn_sdk::{Failure, Problem};
 
+use crate::cluster::Cluster;
 use crate::config::SERVER_MAJOR_MIN;
 use crate::peer::{Peer, flag, number, single, text};
 use crate::publication;
-use crate::server::{Server, system_identifier};
+use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
 use crate::slot;
@@ -78,7 +79,7 @@ fn settings_of(row: &Row, server: &Server) -> Result<Vec<Problem>, Failure> {
 /// The sure way to know whether a replication connection can be opened is to open one.
 fn replication<P: Peer>(side: &mut Side<P>) -> Result<(), Failure> {
     let mut session = side.peer().open_replication()?;
-    system_identifier(&mut session).map(|_| ())
+    Cluster::of(&mut session).map(|_| ())
 }
 
 fn cannot_create(row: &Row) -> Result<Problem, Failure> {

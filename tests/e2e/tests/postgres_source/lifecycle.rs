@@ -158,3 +158,56 @@ fn a_restarted_server_is_a_reason_to_try_again_and_the_stream_goes_on() {
     }
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_promoted_server_that_has_all_that_was_replicated_goes_on() {
+    let mut server = Postgres::start();
+    server.query("CREATE TABLE promoted (id int PRIMARY KEY)");
+    let mut first = source(&server, config("promoted", &["public.promoted"]));
+    let start = first.setup().expect("a slot");
+    first.open(&start).expect("the stream");
+    server.query("INSERT INTO promoted VALUES (1)");
+    let (_, positions) = stream(&mut first, 1, 10).expect("a row");
+    drop(first);
+    server.stop();
+    server.promote();
+    server.query("INSERT INTO promoted VALUES (2)");
+    let mut second = source(&server, config("promoted", &["public.promoted"]));
+    second.open(&positions[0]).expect("the stream goes on");
+    let (rows, positions) = stream(&mut second, 1, 10).expect("a row");
+    assert_eq!(rows[0].after[0], "2");
+    drop(second);
+    // Its position is one of the new timeline.
+    server.stop();
+    server.start_again();
+    source(&server, config("promoted", &["public.promoted"])).open(&positions[0]).expect("the stream");
+}
+
+#[test]
+fn a_promoted_server_that_lacks_what_was_replicated_is_refused() {
+    // B151: its log has grown past the position, and its slot begins before it.
+    let mut server = Postgres::start();
+    server.query("CREATE TABLE behind (id int PRIMARY KEY, t text)");
+    let mut first = source(&server, config("behind", &["public.behind"]));
+    let start = first.setup().expect("a slot");
+    server.stop();
+    server.save();
+    server.start_again();
+    server.query("INSERT INTO behind VALUES (1), (2)");
+    let mut first = source(&server, config("behind", &["public.behind"]));
+    first.open(&start).expect("the stream");
+    let (_, positions) = stream(&mut first, 2, 10).expect("rows");
+    let replicated = positions.last().expect("a position");
+    drop(first);
+    server.stop();
+    server.put_back();
+    server.promote();
+    server.query("INSERT INTO behind SELECT n, repeat('x', 500) FROM generate_series(3, 5000) n");
+    let failure = source(&server, config("behind", &["public.behind"])).open(replicated).expect_err("a gap");
+    assert_eq!(
+        (failure.class, failure.code.as_str()),
+        (FailureClass::PositionLost, "timeline_diverged"),
+        "{failure}"
+    );
+    assert!(failure.hint.contains("resync"), "{failure}");
+}

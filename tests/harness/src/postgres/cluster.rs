@@ -92,6 +92,38 @@ impl Cluster {
         );
     }
 
+    /// Lets the stopped server start as a standby of nobody, to be promoted.
+    pub(super) fn make_standby(&self) {
+        let signal = self.data().join("standby.signal");
+        std::fs::write(signal, "").expect("the signal can be written");
+    }
+
+    /// Copies what the stopped server stored.
+    pub(super) fn save(&self) {
+        self.copy(&self.data(), &self.saved());
+    }
+
+    /// Puts back what was saved.
+    pub(super) fn put_back(&self) {
+        std::fs::remove_dir_all(self.data()).expect("the data can be removed");
+        self.copy(&self.saved(), &self.data());
+    }
+
+    fn copy(&self, from: &Path, to: &Path) {
+        assert!(self.server.is_none(), "PostgreSQL is running");
+        let mut command = unprivileged::command(Path::new("cp"), self.folder.path());
+        let status = command.arg("-a").args([from, to]).status().expect("cp starts");
+        assert!(status.success(), "the data cannot be copied");
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn saved(&self) -> PathBuf {
+        self.folder.path().join("saved")
+    }
+
     pub(super) fn log(&self) -> String {
         process::log(self.folder.path())
     }
