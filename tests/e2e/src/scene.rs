@@ -28,11 +28,13 @@ impl Scene {
     /// The same with settings of PostgreSQL and environment variables of Tarn.
     #[must_use]
     pub fn start_with(postgres: &[(&str, &str)], tarn: &[(&str, &str)]) -> Self {
-        let scene = Self {
-            postgres: Postgres::start_with(postgres),
-            clickhouse: ClickHouse::start(),
-            tarn: Tarn::start_with(tarn),
-        };
+        Self::start_on(Postgres::start_with(postgres), tarn)
+    }
+
+    /// The same on a PostgreSQL that was started before.
+    #[must_use]
+    pub fn start_on(postgres: Postgres, tarn: &[(&str, &str)]) -> Self {
+        let scene = Self { postgres, clickhouse: ClickHouse::start(), tarn: Tarn::start_with(tarn) };
         scene.create_peers();
         scene
     }

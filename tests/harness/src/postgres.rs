@@ -2,6 +2,7 @@
 
 mod cluster;
 mod psql;
+mod release;
 mod session;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use cluster::Cluster;
 use psql::Psql;
+use release::Release;
 pub use session::Session;
 
 use crate::Row;
@@ -44,8 +46,7 @@ impl Postgres {
         let variable = "TARN_TEST_POSTGRES_URL";
         let schemes = ["postgres", "postgresql"];
         let Some(url) = ServerUrl::from_env(variable, &schemes, 5432, "postgres") else {
-            let (cluster, psql) = Cluster::start(settings);
-            return Self { psql, server: Server::Own(cluster) };
+            return Self::own(Release::usual(), settings);
         };
         let admin = Psql {
             program: "psql".into(),
@@ -61,6 +62,27 @@ impl Postgres {
         let made = admin.run(&format!("CREATE DATABASE {database}"));
         made.unwrap_or_else(|error| panic!("the server of {variable} made no database: {error}"));
         Self { psql: Psql { database, ..admin }, server: Server::Given }
+    }
+
+    /// The major versions that [`Postgres::start_major`] can start here, oldest first: what
+    /// `tests/harness/setup` found. None where a server is given.
+    #[must_use]
+    pub fn majors() -> Vec<u32> {
+        match std::env::var_os("TARN_TEST_POSTGRES_URL").filter(|url| !url.is_empty()) {
+            Some(_) => Vec::new(),
+            None => release::majors(),
+        }
+    }
+
+    /// A server of a major version.
+    #[must_use]
+    pub fn start_major(major: u32, settings: &[(&str, &str)]) -> Self {
+        Self::own(Release::of(major), settings)
+    }
+
+    fn own(release: Release, settings: &[(&str, &str)]) -> Self {
+        let (cluster, psql) = Cluster::start(release, settings);
+        Self { psql, server: Server::Own(cluster) }
     }
 
     /// The server's host.
@@ -136,33 +158,33 @@ impl Postgres {
 
     /// Stops the server as an operator would; `start_again` starts it.
     pub fn stop(&mut self) {
-        self.own().stop();
+        self.cluster().stop();
     }
 
     /// Kills every process of the server at once, as a power cut would.
     pub fn kill(&mut self) {
-        self.own().kill();
+        self.cluster().kill();
     }
 
     /// Starts the stopped or killed server on its port and data and waits until it serves.
     pub fn start_again(&mut self) {
         let psql = self.psql.clone();
-        self.own().start_again(&psql);
+        self.cluster().start_again(&psql);
     }
 
     /// Copies what the stopped server stored, as a standby would have it that falls behind from there on.
     pub fn save(&mut self) {
-        self.own().save();
+        self.cluster().save();
     }
 
     /// Puts what was saved in the place of what the stopped server stored since.
     pub fn put_back(&mut self) {
-        self.own().put_back();
+        self.cluster().put_back();
     }
 
     /// Starts the stopped server as a standby and promotes it, which begins a new timeline.
     pub fn promote(&mut self) {
-        self.own().make_standby();
+        self.cluster().make_standby();
         self.start_again();
         self.query("SELECT pg_promote()");
     }
@@ -176,7 +198,7 @@ impl Postgres {
         }
     }
 
-    fn own(&mut self) -> &mut Cluster {
+    fn cluster(&mut self) -> &mut Cluster {
         match &mut self.server {
             Server::Own(cluster) => cluster,
             Server::Given => {

@@ -196,8 +196,10 @@ fn logical_messages_and_other_tables_do_not_disturb() {
 fn a_key_whose_text_changes_brings_the_old_one_also_where_the_server_calls_them_equal() {
     // The server compares bytes. Were the old key missing, its row would stay behind at a destination that
     // tells the two apart.
-    server()
-        .query("CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+    let folded =
+        "CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+    // Some servers are built without ICU.
+    let has_folded = server().try_query(folded).is_ok();
     let keys = [
         ("float8", "'-0'", "'0'"),
         ("float4", "'0'", "'-0'"),
@@ -209,7 +211,8 @@ fn a_key_whose_text_changes_brings_the_old_one_also_where_the_server_calls_them_
         ("numeric[]", "'{1.0}'", "'{1.00}'"),
         ("numrange", "'[1.0,2)'", "'[1.00,2)'"),
     ];
-    for (at, (key, from, to)) in keys.into_iter().enumerate() {
+    let known = |(key, ..): &(&str, &str, &str)| has_folded || !key.contains("folded");
+    for (at, (key, from, to)) in keys.into_iter().filter(known).enumerate() {
         let name = format!("equal_{at}");
         let mut source = streaming(&name, &format!("(k {key} PRIMARY KEY, n int)"));
         assert_eq!(

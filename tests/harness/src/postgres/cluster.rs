@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::psql::Psql;
+use super::release::Release;
 use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
 use crate::port::free_port;
 use crate::process::{self, Process, children, signal};
@@ -32,18 +33,20 @@ pub(super) struct Cluster {
     /// `None` while stopped. Before the folder, so that it ends first.
     server: Option<Process>,
     folder: TempDir,
-    bin: PathBuf,
+    release: Release,
+    psql: PathBuf,
     port: u16,
 }
 
 impl Cluster {
     /// Makes a server and waits until it serves.
-    pub(super) fn start(settings: &[(&str, &str)]) -> (Self, Psql) {
-        let bin = bin();
+    pub(super) fn start(release: Release, settings: &[(&str, &str)]) -> (Self, Psql) {
         let folder =
             tempfile::Builder::new().prefix("tarn-postgres-").tempdir().expect("a folder can be made");
         unprivileged::give(folder.path());
-        initdb(&bin, folder.path());
+        let psql = release.psql();
+        let release = release.readable(folder.path());
+        initdb(&release.bin, folder.path());
         let mut conf = String::new();
         for (name, value) in SETTINGS.iter().chain(settings) {
             conf.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")));
@@ -51,7 +54,7 @@ impl Cluster {
         conf.push_str(&format!("unix_socket_directories = '{}'\n", folder.path().display()));
         let path = folder.path().join("data/postgresql.auto.conf");
         std::fs::write(&path, conf).expect("the server's settings can be written");
-        let mut cluster = Self { server: None, folder, bin, port: 0 };
+        let mut cluster = Self { server: None, folder, release, psql, port: 0 };
         for _ in 0..START_ATTEMPTS_MAX {
             cluster.port = free_port();
             let psql = cluster.psql();
@@ -130,7 +133,7 @@ impl Cluster {
 
     /// Starts the server and waits; false when it ended instead (its port was taken).
     fn serve(&mut self, psql: &Psql) -> bool {
-        let mut command = unprivileged::command(&self.bin.join("postgres"), self.folder.path());
+        let mut command = unprivileged::command(&self.release.bin.join("postgres"), self.folder.path());
         command.arg("-D").arg(self.folder.path().join("data")).args(["-p", &self.port.to_string()]);
         let mut server = Process::start(&mut command, self.folder.path());
         let serves = until_within(START_DEADLINE, "PostgreSQL serves", || {
@@ -145,7 +148,7 @@ impl Cluster {
 
     fn psql(&self) -> Psql {
         Psql {
-            program: self.bin.join("psql"),
+            program: self.psql.clone(),
             host: "127.0.0.1".to_owned(),
             port: self.port,
             user: "postgres".to_owned(),
@@ -153,22 +156,6 @@ impl Cluster {
             database: "postgres".to_owned(),
         }
     }
-}
-
-/// The folder of the newest server's binaries, or that of `TARN_PG_BIN`.
-fn bin() -> PathBuf {
-    if let Some(bin) = std::env::var_os("TARN_PG_BIN").filter(|bin| !bin.is_empty()) {
-        return bin.into();
-    }
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    versions
-        .map(|version| version.path().join("bin"))
-        .filter(|bin| bin.join("initdb").exists())
-        .max_by_key(|bin| {
-            let version = bin.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-            version.and_then(|version| version.parse::<u32>().ok())
-        })
-        .expect("PostgreSQL's server is installed: run tests/harness/setup")
 }
 
 fn initdb(bin: &Path, folder: &Path) {
