@@ -7,7 +7,7 @@
 use tarn_sdk::{Failure, log};
 
 use crate::lsn::Lsn;
-use crate::peer::{Session, number, single, text};
+use crate::peer::{Session, flag, number, single, text};
 use crate::position::Position;
 
 /// A server's history: the same numbers mean nothing in another one.
@@ -15,7 +15,8 @@ use crate::position::Position;
 pub(crate) struct Cluster {
     /// The system identifier.
     pub(crate) system: u64,
-    /// The timeline, 0 in positions from before it was kept.
+    /// The timeline; 0 in positions from before it was kept, and of a standby, whose stream goes on while it is
+    /// promoted.
     pub(crate) timeline: u32,
 }
 
@@ -23,7 +24,9 @@ impl Cluster {
     /// The cluster of a replication session, which tells it whoever may open one.
     pub(crate) fn of<S: Session>(replication: &mut S) -> Result<Self, Failure> {
         let row = single(replication.query("IDENTIFY_SYSTEM")?, "the system's identifier")?;
-        Ok(Self { system: number(&row, 0)?, timeline: number(&row, 1)? })
+        let recovery = replication.query("SELECT pg_catalog.pg_is_in_recovery()")?;
+        let is_standby = flag(&single(recovery, "whether it is a standby")?, 0);
+        Ok(Self { system: number(&row, 0)?, timeline: if is_standby { 0 } else { number(&row, 1)? } })
     }
 
     /// Looks whether a position is of this cluster's history; nothing but a resync helps where it is not.
@@ -37,7 +40,7 @@ impl Cluster {
             return Err(Failure::position_lost("another_cluster", message)
                 .with_hint("point the peer at the old server, or resync the mirror"));
         }
-        if known.timeline == 0 || self.timeline == known.timeline {
+        if known.timeline == 0 || self.timeline == 0 || self.timeline == known.timeline {
             return Ok(());
         }
         let left = match self.timeline > known.timeline {

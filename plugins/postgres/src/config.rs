@@ -41,6 +41,9 @@ pub(crate) const ROWS_PER_BLOCK_GUESS: u64 = 80;
 /// The oldest server that is served: it is the first whose publications speak for partitioned tables.
 pub(crate) const SERVER_MAJOR_MIN: u32 = 13;
 
+/// The first server whose standbys decode their log.
+pub(crate) const STANDBY_MAJOR_MIN: u32 = 16;
+
 /// Time between two looks whether the publication still holds everything, in microseconds: what changes
 /// while it does not is missing from the stream, and no server says so. Four small queries a look.
 pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;

@@ -3,7 +3,7 @@
 use tarn_sdk::Failure;
 
 use crate::lsn::Lsn;
-use crate::peer::{Peer, number, single, text};
+use crate::peer::{Peer, Reads, flag, number, single, text};
 use crate::side::Side;
 
 /// What stays the same while the server runs.
@@ -29,11 +29,25 @@ impl Server {
     }
 }
 
-/// Where the server's log ends now.
-pub(crate) fn current_lsn<P: Peer>(side: &mut Side<P>) -> Result<Lsn, Failure> {
-    let row = single(side.read("SELECT pg_current_wal_insert_lsn()")?, "the end of the log")?;
-    lsn(&row, 0)
+/// How far the server's log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogEnd {
+    /// Where it ends; on a standby, up to where it was replayed.
+    pub(crate) lsn: Lsn,
+    /// Whether the server is a standby now. It may be promoted at any time.
+    pub(crate) is_standby: bool,
 }
+
+/// How far the server's log is now.
+pub(crate) fn log_end(reads: &mut impl Reads) -> Result<LogEnd, Failure> {
+    let rows = reads.read(&format!("SELECT {LOG_END}, pg_catalog.pg_is_in_recovery()"))?;
+    let row = single(rows, "the end of the log")?;
+    Ok(LogEnd { lsn: lsn(&row, 0)?, is_standby: flag(&row, 1) })
+}
+
+/// The end of the log, in SQL.
+pub(crate) const LOG_END: &str = "CASE WHEN pg_catalog.pg_is_in_recovery() \
+    THEN pg_catalog.pg_last_wal_replay_lsn() ELSE pg_catalog.pg_current_wal_insert_lsn() END";
 
 /// A column that is a log sequence number.
 pub(crate) fn lsn(row: &tarn_sdk::postgres::Row, column: usize) -> Result<Lsn, Failure> {

@@ -8,7 +8,7 @@ use crate::config::{PAUSE_MS, SLOT_ATTEMPTS_BEFORE_TERMINATION, SLOT_ATTEMPTS_MA
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session, flag, number, single, text};
 use crate::position::Position;
-use crate::server::{Server, current_lsn, lsn};
+use crate::server::{LogEnd, Server, log_end, lsn};
 use crate::settings::Settings;
 use crate::side::Side;
 
@@ -59,11 +59,12 @@ pub(crate) fn find<P: Peer>(side: &mut Side<P>, name: &str) -> Result<Option<Slo
 pub(crate) fn create<S: Session>(
     replication: &mut S,
     server: &Server,
+    is_standby: bool,
     name: &str,
 ) -> Result<Created, Failure> {
     let options = match server.major() {
-        // A standby that synchronises slots has this one, too.
-        17.. => "(SNAPSHOT 'export', FAILOVER true)",
+        // A standby that synchronises slots has this one, too. One of a standby's own is never synchronised.
+        17.. if !is_standby => "(SNAPSHOT 'export', FAILOVER true)",
         15.. => "(SNAPSHOT 'export')",
         _ => "EXPORT_SNAPSHOT",
     };
@@ -180,7 +181,15 @@ pub(crate) fn check<P: Peer>(
             ),
         ));
     }
-    let current = current_lsn(side)?;
+    let LogEnd { lsn: current, is_standby } = log_end(side)?;
+    if current < position.end && is_standby {
+        // It replays from its last restart point after each start.
+        let message =
+            format!("the standby has replayed its log up to {current}, and {} comes later", position.end);
+        return Err(Failure::retry("standby_behind", message).with_hint(
+            "wait until the standby has caught up; pg_stat_wal_receiver shows whether it receives",
+        ));
+    }
     if current < position.end {
         return Err(lost(
             "server_behind",

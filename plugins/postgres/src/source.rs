@@ -19,7 +19,7 @@ use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session};
 use crate::position::Position;
 use crate::publication::{self, PublishedTable};
-use crate::server::{Server, current_lsn};
+use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::slot;
@@ -169,11 +169,17 @@ impl<P: Peer> PostgresSource<P> {
         publication::set_up(&mut self.side, &self.settings)?;
         let mut replication = self.open_replication()?;
         let cluster = Cluster::of(&mut replication)?;
+        let is_standby = log_end(&mut self.side)?.is_standby;
         log::info(&format!(
-            "making replication slot {:?}: this waits for the transactions that run now",
-            self.settings.slot
+            "making replication slot {:?}: this waits for {}",
+            self.settings.slot,
+            if is_standby {
+                "the primary to tell of the transactions that run, which pg_log_standby_snapshot() there does at once"
+            } else {
+                "the transactions that run now"
+            }
         ));
-        let created = slot::create(&mut replication, &server, &self.settings.slot)?;
+        let created = slot::create(&mut replication, &server, is_standby, &self.settings.slot)?;
         // The snapshot lives until `replication` is used or dropped: by then another session holds it.
         let mut held = Held::new(self.side.peer().open()?, Some(&created.snapshot))?;
         let marks = self.marks_at(&mut held)?;
@@ -364,7 +370,7 @@ impl<P: Peer> PostgresSource<P> {
         publication::alter(&mut self.side, &server, &self.settings)?;
         // First the position, then the wait: what commits before the position has ended after the wait, so
         // that the load sees it. A commit is in the log before others see it.
-        let start = current_lsn(&mut self.side)?;
+        let start = log_end(&mut self.side)?.lsn;
         added::wait_for_older_transactions(&mut self.side)?;
         let cluster = Cluster::of(&mut self.open_replication()?)?;
         Ok(Position::between(cluster, start).to_bytes())

@@ -30,6 +30,8 @@ mod resume;
 mod rows;
 #[path = "postgres_source/snapshot.rs"]
 mod snapshot;
+#[path = "postgres_source/standby.rs"]
+mod standby;
 #[path = "postgres_source/validation.rs"]
 mod validation;
 

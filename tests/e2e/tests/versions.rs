@@ -64,20 +64,8 @@ fn change(postgres: &Postgres, round: i64) {
     postgres.query(&format!("UPDATE parted SET place = 'a' WHERE id = {}", 2 * round + 1));
 }
 
-/// Whether a version is to be tested here. One that is missing is told, and is an error where all are asked for.
-#[expect(clippy::print_stderr, reason = "whoever reads the tests' output should see what was not tested")]
-fn is_here(major: u32) -> bool {
-    let is_here = Postgres::majors().contains(&major);
-    let all_asked_for = std::env::var_os("TARN_EVERY_RELEASE").is_some_and(|value| !value.is_empty());
-    assert!(is_here || !all_asked_for, "PostgreSQL {major} is not here: run tests/harness/setup releases");
-    if !is_here {
-        eprintln!("NOT TESTED: PostgreSQL {major} is not here");
-    }
-    is_here
-}
-
 fn is_mirrored(major: u32) {
-    if !is_here(major) {
+    if !Postgres::is_here(major) {
         return;
     }
     let mut scene = Scene::start_on(Postgres::start_major(major, &[]), &[]);

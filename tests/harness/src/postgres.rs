@@ -74,6 +74,23 @@ impl Postgres {
         }
     }
 
+    /// Whether a major version can be tested here. One that cannot is told, and is an error where
+    /// `TARN_EVERY_RELEASE` asks for all.
+    #[must_use]
+    #[expect(clippy::print_stderr, reason = "whoever reads the tests' output should see what was not tested")]
+    pub fn is_here(major: u32) -> bool {
+        let is_here = Self::majors().contains(&major);
+        let all_asked_for = std::env::var_os("TARN_EVERY_RELEASE").is_some_and(|value| !value.is_empty());
+        assert!(
+            is_here || !all_asked_for,
+            "PostgreSQL {major} is not here: run tests/harness/setup releases"
+        );
+        if !is_here {
+            eprintln!("NOT TESTED: PostgreSQL {major} is not here");
+        }
+        is_here
+    }
+
     /// A server of a major version.
     #[must_use]
     pub fn start_major(major: u32, settings: &[(&str, &str)]) -> Self {
@@ -180,6 +197,12 @@ impl Postgres {
     /// Puts what was saved in the place of what the stopped server stored since.
     pub fn put_back(&mut self) {
         self.cluster().put_back();
+    }
+
+    /// Starts a standby of the stopped server, which needs a physical slot `standby` and has to be started again.
+    pub fn standby(&mut self, settings: &[(&str, &str)]) -> Self {
+        let (cluster, psql) = self.cluster().standby(settings);
+        Self { psql, server: Server::Own(cluster) }
     }
 
     /// Starts the stopped server as a standby and promotes it, which begins a new timeline.

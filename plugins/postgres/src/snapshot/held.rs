@@ -4,7 +4,7 @@ use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Failure, Snapshot};
 
 use crate::peer::{Reads, Session, single, text};
-use crate::server::lsn;
+use crate::server::{LOG_END, lsn};
 
 /// A session whose open transaction keeps a snapshot alive.
 #[derive(Debug)]
@@ -22,12 +22,10 @@ impl<S: Session> Held<S> {
         if let Some(name) = exported {
             adopt(&mut session, name)?;
         }
-        let rows = session.query(
+        let rows = session.query(&format!(
             "SELECT pg_catalog.pg_export_snapshot(),
-                    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()),
-                    CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
-                         ELSE pg_catalog.pg_current_wal_insert_lsn() END",
-        )?;
+                    pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot()), {LOG_END}"
+        ))?;
         let row = single(rows, "an exported snapshot")?;
         // The stream starts right at an exported point: it brings nothing that the point has.
         let sequence = if exported.is_some() { 0 } else { lsn(&row, 2)?.0 };

@@ -4,7 +4,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::{Failure, Problem};
 
 use crate::cluster::Cluster;
-use crate::config::SERVER_MAJOR_MIN;
+use crate::config::{SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN};
 use crate::peer::{Peer, flag, number, single, text};
 use crate::publication;
 use crate::server::Server;
@@ -51,6 +51,10 @@ pub(super) fn check<P: Peer>(
         problems.push(Problem::new(PEER, message).with_hint(hint));
     }
     match &settings.publication {
+        Publication::Managed(_) if flag(&row, 1) => problems.push(
+            Problem::new(PUBLICATION, "a standby takes no new publication")
+                .with_hint("create one for the tables at the primary and name it"),
+        ),
         Publication::Managed(_) if !flag(&row, 4) => problems.push(cannot_create(&row)?),
         Publication::Managed(_) => {}
         Publication::Given(name) => problems.extend(publication_of_others(side, name)?),
@@ -70,8 +74,11 @@ fn settings_of(row: &Row, server: &Server) -> Result<Vec<Problem>, Failure> {
         let hint = "ALTER SYSTEM SET wal_level = logical, then restart the server";
         add(format!("wal_level is {wal_level}, and logical replication needs logical"), hint);
     }
-    if flag(row, 1) {
-        add("the server is a standby".to_owned(), "point the peer at the primary");
+    if flag(row, 1) && server.major() < STANDBY_MAJOR_MIN {
+        let message = format!(
+            "the server is a standby, and standbys can be read from PostgreSQL {STANDBY_MAJOR_MIN} on"
+        );
+        add(message, "point the peer at the primary");
     }
     Ok(problems)
 }

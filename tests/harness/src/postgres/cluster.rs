@@ -41,28 +41,49 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Makes a server and waits until it serves.
     pub(super) fn start(release: Release, settings: &[(&str, &str)]) -> (Self, Psql) {
-        let folder =
-            tempfile::Builder::new().prefix("tarn-postgres-").tempdir().expect("a folder can be made");
-        unprivileged::give(folder.path());
+        let folder = new_folder();
         let psql = release.psql();
         let release = release.readable(folder.path());
         initdb(&release.bin, folder.path());
+        Self { server: None, folder, release, psql, port: 0 }.start_first(settings)
+    }
+
+    /// A standby with what the stopped server stored, which follows it by a slot named `standby`.
+    pub(super) fn standby(&self, settings: &[(&str, &str)]) -> (Self, Psql) {
+        let folder = new_folder();
+        self.copy(&self.data(), &folder.path().join("data"));
+        let Self { release, psql, .. } = self;
+        let standby = Self { server: None, folder, release: release.clone(), psql: psql.clone(), port: 0 };
+        standby.make_standby();
+        let primary =
+            format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=postgres", self.port);
+        let own = [
+            ("primary_conninfo", primary.as_str()),
+            ("primary_slot_name", "standby"),
+            ("hot_standby_feedback", "on"),
+            // What was replayed is told at once, so that tests wait for little.
+            ("wal_receiver_status_interval", "1"),
+        ];
+        standby.start_first(&own.into_iter().chain(settings.iter().copied()).collect::<Vec<_>>())
+    }
+
+    /// Starts a server that never ran, with these settings, on a port that is free.
+    fn start_first(mut self, settings: &[(&str, &str)]) -> (Self, Psql) {
         let mut conf = String::new();
         for (name, value) in SETTINGS.iter().chain(settings) {
             conf.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")));
         }
-        conf.push_str(&format!("unix_socket_directories = '{}'\n", folder.path().display()));
-        let path = folder.path().join("data/postgresql.auto.conf");
+        conf.push_str(&format!("unix_socket_directories = '{}'\n", self.folder.path().display()));
+        let path = self.data().join("postgresql.auto.conf");
         std::fs::write(&path, conf).expect("the server's settings can be written");
-        let mut cluster = Self { server: None, folder, release, psql, port: 0 };
         for _ in 0..START_ATTEMPTS_MAX {
-            cluster.port = free_port();
-            let psql = cluster.psql();
-            if cluster.serve(&psql) {
-                return (cluster, psql);
+            self.port = free_port();
+            let psql = self.psql();
+            if self.serve(&psql) {
+                return (self, psql);
             }
         }
-        panic!("PostgreSQL does not start; its log ends:\n{}", process::log_tail(cluster.folder.path()));
+        panic!("PostgreSQL does not start; its log ends:\n{}", process::log_tail(self.folder.path()));
     }
 
     pub(super) fn stop(&mut self) {
@@ -156,6 +177,13 @@ impl Cluster {
             database: "postgres".to_owned(),
         }
     }
+}
+
+/// A folder of the user that runs servers.
+fn new_folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("tarn-postgres-").tempdir().expect("a folder can be made");
+    unprivileged::give(folder.path());
+    folder
 }
 
 fn initdb(bin: &Path, folder: &Path) {
