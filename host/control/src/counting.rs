@@ -41,6 +41,10 @@ impl<D> Counting<D> {
                 add(&mut by_table[usize::from(row.table_index().0)], row.op());
             }
             for (table, new) in rows.tables().iter().zip(by_table) {
+                // Messages of the source's log belong to no table.
+                if table.name.is_empty() {
+                    continue;
+                }
                 let name = self.name(&table.qualified_name());
                 match counts.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, sum)) => merge(sum, new),

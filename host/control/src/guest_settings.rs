@@ -14,6 +14,8 @@ pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
         "publicationManaged": spec.publication_managed(),
         "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
         "loading": loading,
+        // Without a script nobody takes them: they need not come.
+        "messages": !spec.script.is_empty(),
     })
     .to_string()
 }

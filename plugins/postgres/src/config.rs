@@ -44,6 +44,9 @@ pub(crate) const SERVER_MAJOR_MIN: u32 = 13;
 /// The first server whose standbys decode their log.
 pub(crate) const STANDBY_MAJOR_MIN: u32 = 16;
 
+/// The first server whose pgoutput sends messages of the log.
+pub(crate) const MESSAGES_SINCE_MAJOR: u32 = 14;
+
 /// Time between two looks whether the publication still holds everything, in microseconds: what changes
 /// while it does not is missing from the stream, and no server says so. Four small queries a look.
 pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;

@@ -49,8 +49,21 @@ pub(crate) enum Message<'a> {
     Truncate {
         relations: &'a [u8],
     },
-    /// Origins and logical messages: nothing to replicate (B145).
+    Logged(Logged<'a>),
+    /// Origins: nothing to replicate (B145).
     Other,
+}
+
+/// What somebody put into the log by `pg_logical_emit_message`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Logged<'a> {
+    /// Whether it belongs to the transaction that is coming in. If not, it is between two.
+    pub(crate) transactional: bool,
+    /// The end of its record.
+    pub(crate) end: u64,
+    /// In the database's encoding, which need not be UTF-8 where that is `SQL_ASCII`.
+    pub(crate) prefix: &'a [u8],
+    pub(crate) content: &'a [u8],
 }
 
 /// The image of a row before its change.
@@ -218,7 +231,14 @@ pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Damaged> {
             let bytes = count.checked_mul(4).ok_or(Damaged)?;
             Message::Truncate { relations: reader.take(bytes)? }
         }
-        b'O' | b'M' => Message::Other,
+        b'M' => {
+            let transactional = reader.u8()? & 1 != 0;
+            let end = reader.u64()?;
+            let prefix = reader.until_zero()?;
+            let length = reader.u32()? as usize;
+            Message::Logged(Logged { transactional, end, prefix, content: reader.take(length)? })
+        }
+        b'O' => Message::Other,
         _ => return Err(Damaged),
     };
     Ok(message)
@@ -273,11 +293,15 @@ impl<'a> Reader<'a> {
         self.chunk().map(u64::from_be_bytes)
     }
 
-    fn string(&mut self) -> Result<&'a str, Damaged> {
+    fn until_zero(&mut self) -> Result<&'a [u8], Damaged> {
         let end = self.0.iter().position(|byte| *byte == 0).ok_or(Damaged)?;
-        let text = std::str::from_utf8(self.take(end)?).map_err(|_| Damaged)?;
+        let bytes = self.take(end)?;
         self.take(1)?;
-        Ok(text)
+        Ok(bytes)
+    }
+
+    fn string(&mut self) -> Result<&'a str, Damaged> {
+        std::str::from_utf8(self.until_zero()?).map_err(|_| Damaged)
     }
 
     #[inline]

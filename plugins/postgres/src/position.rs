@@ -5,7 +5,8 @@
 //! then still the end of the transaction before, with the one that was begun (by the place of its commit
 //! record) and how many of its rows were delivered. Started from there, the server sends that
 //! transaction again from its first row, in the same order, and exactly that many rows are passed over.
-//! Rows are counted as the server sends them, mapped or not, so the count holds when the settings change.
+//! Rows are counted as the server sends them, mapped or not, so the count holds when the settings change. Messages
+//! of the log are counted by themselves, since the server sends them only where a script wants them.
 //!
 //! The system identifier and the timeline tell the cluster ([`crate::cluster`]). Marks tell what the
 //! tables were like, for what became of them since.
@@ -16,12 +17,12 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 3: a byte 3, then the system identifier, the end, the begun transaction's commit
-/// and the rows of it, eight bytes each, little-endian, the timeline in four, then the [marks](Marks::write). No
-/// transaction is begun where its commit is 0.
+/// The form of version 3: a byte 3, then the system identifier, the end, the begun transaction's commit, the rows
+/// of it and the messages of it, eight bytes each, little-endian, the timeline in four, then the
+/// [marks](Marks::write). No transaction is begun where its commit is 0.
 const VERSION: u8 = 3;
 
-/// The form of version 2: the same without the timeline.
+/// The form of version 2: the same without messages and timeline.
 const VERSION_WITHOUT_TIMELINE: u8 = 2;
 
 /// The form of version 1: without marks, too.
@@ -41,12 +42,21 @@ pub(crate) struct Position {
 }
 
 /// A transaction of which a part was delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Partial {
     /// Its commit record.
     pub(crate) commit: Lsn,
     /// The rows of it that were delivered.
     pub(crate) rows: u64,
+    /// The messages of the log in it that were delivered.
+    pub(crate) messages: u64,
+}
+
+impl Partial {
+    /// Whether anything of it was delivered.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.rows > 0 || self.messages > 0
+    }
 }
 
 impl Position {
@@ -61,9 +71,9 @@ impl Position {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let Partial { commit, rows } = self.partial.unwrap_or(Partial { commit: Lsn(0), rows: 0 });
+        let Partial { commit, rows, messages } = self.partial.unwrap_or_default();
         let mut bytes = vec![VERSION];
-        for number in [self.cluster.system, self.end.0, commit.0, rows] {
+        for number in [self.cluster.system, self.end.0, commit.0, rows, messages] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&self.cluster.timeline.to_le_bytes());
@@ -84,19 +94,21 @@ impl Position {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
-        let (timeline, marks) = match *version {
+        let (messages, timeline, marks) = match *version {
             VERSION => {
+                let (messages, rest) = rest.split_first_chunk()?;
                 let (timeline, marks) = rest.split_first_chunk()?;
-                (u32::from_le_bytes(*timeline), Marks::read(marks)?)
+                (*messages, u32::from_le_bytes(*timeline), Marks::read(marks)?)
             }
-            VERSION_WITHOUT_TIMELINE => (0, Marks::read(rest)?),
-            VERSION_WITHOUT_MARKS if rest.is_empty() => (0, Marks::default()),
+            VERSION_WITHOUT_TIMELINE => ([0; 8], 0, Marks::read(rest)?),
+            VERSION_WITHOUT_MARKS if rest.is_empty() => ([0; 8], 0, Marks::default()),
             _ => return None,
         };
         let (numbers, []) = numbers.as_chunks::<8>() else { return None };
         let [system, end, commit, rows] = *numbers else { return None };
-        let [system, end, commit, rows] = [system, end, commit, rows].map(u64::from_le_bytes);
-        let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows });
+        let [system, end, commit, rows, messages] =
+            [system, end, commit, rows, messages].map(u64::from_le_bytes);
+        let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows, messages });
         Some(Self { cluster: Cluster { system, timeline }, end: Lsn(end), partial, marks })
     }
 }
@@ -111,7 +123,7 @@ mod tests {
     #[test]
     fn a_position_reads_as_it_was_written() {
         let between = Position::between(CLUSTER, Lsn(0x16_B374_D848));
-        let partial = Some(Partial { commit: Lsn(99), rows: 3 });
+        let partial = Some(Partial { commit: Lsn(99), rows: 3, messages: 4 });
         let mut marks = Marks::new(9);
         marks.add(&TableName::new("public", "t"), 7, 8, [1, 3].into_iter().collect());
         let within = Position { partial, marks, ..between.clone() };
@@ -133,7 +145,7 @@ mod tests {
         let position = Position::from_bytes(&bytes).expect("a position");
         assert_eq!(position.cluster, Cluster { system: 0x0707_0707_0707_0707, timeline: 0 });
         assert_eq!(position.end.to_string(), "1/0");
-        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3 }));
+        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 0 }));
     }
 
     #[test]
@@ -157,9 +169,25 @@ mod tests {
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!((mark.oid, mark.file), (5, 6));
         assert_eq!(mark.delivered, [1, 9].into_iter().collect());
-        assert_eq!(position.cluster.timeline, 0);
-        let now: Vec<u8> = [&[3], &bytes[1..33], &[0; 4], &bytes[33..]].concat();
-        assert_eq!(position.to_bytes(), now);
+    }
+
+    #[test]
+    fn version_3_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![3],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+            vec![4, 0, 0, 0, 0, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            vec![5, 0, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 4 }));
+        assert_eq!((position.cluster.timeline, position.marks.horizon), (6, 5));
+        assert_eq!(position.to_bytes(), bytes);
     }
 
     #[test]
@@ -174,7 +202,8 @@ mod tests {
     #[test]
     fn the_sequence_only_grows() {
         let between = Position::between(CLUSTER, Lsn(50));
-        let within = Position { partial: Some(Partial { commit: Lsn(99), rows: 3 }), ..between.clone() };
+        let within =
+            Position { partial: Some(Partial { commit: Lsn(99), rows: 3, messages: 0 }), ..between.clone() };
         assert!(within.sequence() > between.sequence());
         assert!(Position::between(CLUSTER, Lsn(120)).sequence() > within.sequence());
     }

@@ -13,6 +13,8 @@ pub(crate) struct Settings {
     pub(crate) tables: Vec<MappedTable>,
     /// Mappings whose table's name cannot be read: their index and text.
     pub(crate) unreadable: Vec<(usize, String)>,
+    /// Whether messages in the log are delivered.
+    pub(crate) messages: bool,
 }
 
 /// The publication the stream reads.
@@ -68,7 +70,8 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        Self { mirror: config.mirror, slot: config.slot, publication, tables, unreadable }
+        let SourceConfig { mirror, slot, messages, .. } = config;
+        Self { mirror, slot, publication, tables, unreadable, messages }
     }
 
     /// The mapping of a table.

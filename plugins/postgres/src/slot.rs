@@ -4,7 +4,7 @@ use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
-use crate::config::{PAUSE_MS, SLOT_ATTEMPTS_BEFORE_TERMINATION, SLOT_ATTEMPTS_MAX};
+use crate::config::{MESSAGES_SINCE_MAJOR, PAUSE_MS, SLOT_ATTEMPTS_BEFORE_TERMINATION, SLOT_ATTEMPTS_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session, flag, number, single, text};
 use crate::position::Position;
@@ -117,11 +117,23 @@ pub(crate) fn remove<P: Peer>(side: &mut Side<P>, settings: &Settings) -> Result
 pub(crate) fn start<P: Peer>(
     side: &mut Side<P>,
     replication: &mut P::Session,
+    server: &Server,
     settings: &Settings,
     position: &Position,
 ) -> Result<(), Failure> {
+    let messages = match (settings.messages, server.major() >= MESSAGES_SINCE_MAJOR) {
+        (true, true) => ", messages 'true'",
+        (true, false) => {
+            log::info(
+                "messages in the log (pg_logical_emit_message) do not reach the script: PostgreSQL sends them from \
+                 version 14 on",
+            );
+            ""
+        }
+        (false, _) => "",
+    };
     let command = format!(
-        "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {})",
+        "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {}{messages})",
         ident(&settings.slot),
         position.end,
         publication_names(settings.publication.name())

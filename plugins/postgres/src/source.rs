@@ -336,7 +336,7 @@ impl<P: Peer> PostgresSource<P> {
         if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);
         }
-        slot::start(&mut self.side, &mut replication, &self.settings, &position)?;
+        slot::start(&mut self.side, &mut replication, &server, &self.settings, &position)?;
         self.stream =
             Some(Stream::new(replication, cluster, &position, relations, Surroundings::new(server)));
         Ok(())

@@ -8,10 +8,11 @@
 mod described;
 mod joined;
 mod loading;
+mod logged;
 mod relations;
 mod rows;
 
-use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use crate::cluster::Cluster;
@@ -64,8 +65,22 @@ struct Transaction {
     number: u32,
     /// Rows of it that came.
     rows: u64,
-    /// Rows of it that were delivered before.
-    skip: u64,
+    /// Messages of the log in it that came.
+    messages: u64,
+    /// What of it was delivered before.
+    before: Partial,
+}
+
+impl Transaction {
+    /// What a row of it says before its cells.
+    fn header(&self, op: Op, ordinal: u64) -> RowHeader {
+        RowHeader {
+            op,
+            version: Version { commit: self.commit.0, ordinal },
+            commit_time_us: self.commit_time_us,
+            transaction: u64::from(self.number),
+        }
+    }
 }
 
 /// A row as it came.
@@ -94,6 +109,8 @@ struct Outgoing {
     generation: u64,
     writer: BatchWriter,
     schema: Vec<Description>,
+    /// Where messages of the log are put.
+    log: Option<TableIndex>,
     limits: Limits,
 }
 
@@ -216,6 +233,7 @@ impl<S: Session> Stream<S> {
             generation: self.decoding.relations.next_generation(),
             writer: BatchWriter::with_capacity(capacity),
             schema: Vec::new(),
+            log: None,
             limits,
         }
     }
@@ -261,10 +279,11 @@ impl Decoding {
     fn position(&self) -> Position {
         let begun = |transaction: &Transaction| Partial {
             commit: transaction.commit,
-            rows: transaction.rows.max(transaction.skip),
+            rows: transaction.rows.max(transaction.before.rows),
+            messages: transaction.messages.max(transaction.before.messages),
         };
         let partial = match &self.transaction {
-            Some(transaction) => Some(begun(transaction)).filter(|partial| partial.rows > 0),
+            Some(transaction) => Some(begun(transaction)).filter(Partial::is_begun),
             None => self.resume,
         };
         let marks = self.relations.marks().clone();
@@ -318,18 +337,19 @@ impl Decoding {
                 return Ok(Step::Waits);
             }
             Message::Truncate { relations } => self.truncate(relations, out)?,
+            Message::Logged(logged) => self.logged(&logged, out)?,
             Message::Other => {}
         }
         Ok(Step::Taken)
     }
 
     fn begin(&mut self, commit: Lsn, commit_time_us: i64, number: u32) {
-        let skip = match self.resume.take() {
-            Some(partial) if partial.commit == commit => partial.rows,
+        let before = match self.resume.take() {
+            Some(partial) if partial.commit == commit => partial,
             // The transaction that was begun has nothing any more; what comes is after it.
-            _ => 0,
+            _ => Partial { commit, ..Partial::default() },
         };
-        self.transaction = Some(Transaction { commit, commit_time_us, number, rows: 0, skip });
+        self.transaction = Some(Transaction { commit, commit_time_us, number, rows: 0, messages: 0, before });
     }
 
     /// Moves the end to where the server has sent everything: what is between has nothing for us.
@@ -345,13 +365,8 @@ impl Decoding {
         let transaction = self.transaction.as_mut().ok_or_else(outside_of_transaction)?;
         let ordinal = transaction.rows;
         transaction.rows += 1;
-        let header = RowHeader {
-            op,
-            version: Version { commit: transaction.commit.0, ordinal },
-            commit_time_us: transaction.commit_time_us,
-            transaction: u64::from(transaction.number),
-        };
-        Ok((ordinal >= transaction.skip).then_some(header))
+        let is_new = ordinal >= transaction.before.rows;
+        Ok(is_new.then(|| transaction.header(op, ordinal)))
     }
 
     fn row<P: Peer>(

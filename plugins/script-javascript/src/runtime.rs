@@ -20,14 +20,15 @@ use crate::session::{Host, Phase, Session};
 use crate::{library, modules, record, row};
 
 /// The functions that a script may define.
-pub const ENTRY_POINTS: [&str; 3] = ["onRecord", "transformRecord", "transformRow"];
+pub const ENTRY_POINTS: [&str; 4] = ["onRecord", "transformRecord", "transformRow", "onMessage"];
 
 /// What follows a script's source: where the functions that it defines are left for the runtime, also those
 /// that it does not export.
 const EPILOGUE: &str = "\n;import.meta.tarn = {\
     onRecord: typeof onRecord === 'function' ? onRecord : undefined,\
     transformRecord: typeof transformRecord === 'function' ? transformRecord : undefined,\
-    transformRow: typeof transformRow === 'function' ? transformRow : undefined};";
+    transformRow: typeof transformRow === 'function' ? transformRow : undefined,\
+    onMessage: typeof onMessage === 'function' ? onMessage : undefined};";
 
 /// The functions that a script defines.
 #[derive(Default)]
@@ -39,11 +40,14 @@ struct Entries {
     /// `transformRow(row)`: for rows before and after a change; for a snapshot's rows also where there is
     /// `transformRecord`.
     transform_row: Option<Value>,
+    /// `onMessage(r)`: for a table, told of messages in the source's log. Scripts that know of none ask for rows
+    /// that these lack, so `onRecord` is not given them there.
+    on_message: Option<Value>,
 }
 
 impl Entries {
-    fn all(&self) -> [&Option<Value>; 3] {
-        [&self.on_record, &self.transform_record, &self.transform_row]
+    fn all(&self) -> [&Option<Value>; 4] {
+        [&self.on_record, &self.transform_record, &self.transform_row, &self.on_message]
     }
 
     fn transforms(&self) -> bool {
@@ -146,6 +150,7 @@ impl Runtime {
             on_record: entry(ENTRY_POINTS[0])?,
             transform_record: entry(ENTRY_POINTS[1])?,
             transform_row: entry(ENTRY_POINTS[2])?,
+            on_message: entry(ENTRY_POINTS[3])?,
         };
         Ok(!js.names(*exports)?.is_empty())
     }
@@ -215,6 +220,14 @@ impl Runtime {
             self.change(row, generation)?;
         }
         let for_queue = self.output == Output::Messages;
+        if row.op() == Op::Message && !for_queue {
+            // It goes on: a table takes none.
+            if let Some(on_message) = &self.entries.on_message {
+                let object = record::object(self.js, generation)?;
+                self.call(on_message, *object)?;
+            }
+            return Ok(Verdict::Kept);
+        }
         let on_record = self.entries.on_record.as_ref();
         let verdict = match on_record.filter(|_| for_queue || is_row && !self.entries.transforms()) {
             None => Verdict::Kept,

@@ -24,12 +24,18 @@ const ON_RECORD: i32 = 2;
 const TRANSFORM_RECORD: i32 = 3;
 /// `transformRow`.
 const TRANSFORM_ROW: i32 = 4;
+/// `onMessage`.
+const ON_MESSAGE: i32 = 5;
 /// How many there are.
-const BASE: i32 = 4;
+const BASE: i32 = 5;
 
 /// The functions that a script may define, at their places.
-pub const ENTRY_POINTS: [(&str, i32); 3] =
-    [("onRecord", ON_RECORD), ("transformRecord", TRANSFORM_RECORD), ("transformRow", TRANSFORM_ROW)];
+pub const ENTRY_POINTS: [(&str, i32); 4] = [
+    ("onRecord", ON_RECORD),
+    ("transformRecord", TRANSFORM_RECORD),
+    ("transformRow", TRANSFORM_ROW),
+    ("onMessage", ON_MESSAGE),
+];
 
 /// Memory that the runtime itself may take above the script's limit, to hand over a record: running
 /// out of it could not be answered by an error.
@@ -45,6 +51,9 @@ struct Entries {
     /// `transformRow(row)`: for rows before and after a change; for a snapshot's rows also where there
     /// is `transformRecord`.
     transform_row: bool,
+    /// `onMessage(r)`: for a table, told of messages in the source's log. Scripts that know of none ask for
+    /// rows that these lack, so `onRecord` is not given them there.
+    on_message: bool,
 }
 
 impl Entries {
@@ -127,8 +136,8 @@ impl Runtime {
 
     /// The names of the entry points that the script defines.
     pub fn entry_points(&self) -> Vec<&'static str> {
-        let Entries { on_record, transform_record, transform_row } = self.entries;
-        let defined = [on_record, transform_record, transform_row];
+        let Entries { on_record, transform_record, transform_row, on_message } = self.entries;
+        let defined = [on_record, transform_record, transform_row, on_message];
         let names = ENTRY_POINTS.iter().map(|(name, _)| *name);
         names.zip(defined).filter(|(_, defined)| *defined).map(|(name, _)| name).collect()
     }
@@ -136,13 +145,13 @@ impl Runtime {
     /// Puts the entry points at their places on the stack.
     fn find_entry_points(&mut self) -> Entries {
         let lua = self.lua;
-        let [on_record, transform_record, transform_row] = ENTRY_POINTS.map(|(name, place)| {
+        let [on_record, transform_record, transform_row, on_message] = ENTRY_POINTS.map(|(name, place)| {
             lua.push_globals();
             let found = lua.get_field(-1, name) == Kind::Function;
             lua.remove(place);
             found
         });
-        Entries { on_record, transform_record, transform_row }
+        Entries { on_record, transform_record, transform_row, on_message }
     }
 
     /// Ends loading: the clock and the log are there from now on.
@@ -194,6 +203,9 @@ impl Runtime {
     fn decide(&mut self, row: &Row<'_>, generation: u64, is_row: bool) -> Verdict {
         let changed = if is_row && self.entries.transforms() { self.change(row, generation) } else { Ok(()) };
         let for_queue = self.output == Output::Messages;
+        if row.op() == Op::Message && !for_queue && self.entries.on_message {
+            return self.tell(generation);
+        }
         let judges = self.entries.on_record && (for_queue || is_row && !self.entries.transforms());
         match changed {
             Err(fault) => Verdict::Rejected(fault),
@@ -229,6 +241,13 @@ impl Runtime {
             }
         }
         Ok(())
+    }
+
+    /// Tells the script of a message in the source's log. It goes on: a table takes none.
+    fn tell(&mut self, generation: u64) -> Verdict {
+        self.lua.push_copy(ON_MESSAGE);
+        record::push(self.lua, generation);
+        if self.call(1, 0) { Verdict::Kept } else { Verdict::Rejected(failure::take(self.lua)) }
     }
 
     /// Reads what `onRecord` returned for a queue, which is above [`BASE`].

@@ -23,6 +23,8 @@ pub struct SourceConfig {
     /// Tables (`schema.name`) whose snapshot still runs while the stream does: unchanged values in
     /// their rows are fetched by key, because the destination may not have them yet.
     pub loading: Vec<String>,
+    /// Whether messages in the source's log are delivered too: there is a script that may want them.
+    pub messages: bool,
 }
 
 /// One table of a source.

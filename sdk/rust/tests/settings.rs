@@ -16,7 +16,7 @@ fn clickhouse_failure(code: u32) -> Failure {
 #[test]
 fn absent_settings_have_defaults_and_unknown_ones_are_ignored() {
     let config: SourceConfig = serde_json::from_str(
-        r#"{"mirror": "m", "publicationManaged": true, "fromTheFuture": [1],
+        r#"{"mirror": "m", "publicationManaged": true, "messages": true, "fromTheFuture": [1],
             "tables": [{"source": "public.users", "exclude": ["c"], "more": {}}]}"#,
     )
     .unwrap();
@@ -26,6 +26,7 @@ fn absent_settings_have_defaults_and_unknown_ones_are_ignored() {
         SourceConfig {
             mirror: "m".into(),
             publication_managed: true,
+            messages: true,
             tables: vec![table],
             ..Default::default()
         }

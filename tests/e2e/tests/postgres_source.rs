@@ -18,6 +18,8 @@ mod inspection;
 mod lifecycle;
 #[path = "postgres_source/lookup.rs"]
 mod lookup;
+#[path = "postgres_source/messages.rs"]
+mod messages;
 #[path = "postgres_source/narrowed.rs"]
 mod narrowed;
 #[path = "postgres_source/partitioned.rs"]

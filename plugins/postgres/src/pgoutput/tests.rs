@@ -87,10 +87,14 @@ fn a_truncate_lists_all_its_relations() {
 }
 
 #[test]
-fn origins_and_logical_messages_are_passed_over() {
+fn origins_are_passed_over_and_messages_of_the_log_are_read() {
     // B145.
     assert_eq!(message(b"O\0\0\0\0\0\0\0\x01origin\0"), Ok(Message::Other));
-    assert_eq!(message(b"M\0\0\0\0\0\0\0\0\x01p\0\0\0\0\x01x"), Ok(Message::Other));
+    let logged = |transactional, end, prefix, content| {
+        Ok(Message::Logged(Logged { transactional, end, prefix, content }))
+    };
+    assert_eq!(message(b"M\0\0\0\0\0\0\0\0\x01p\0\0\0\0\x01x"), logged(false, 1, b"p", b"x"));
+    assert_eq!(message(b"M\x01\0\0\0\0\0\0\x01\0\xff\0\0\0\0\0"), logged(true, 256, b"\xff", b""));
 }
 
 #[test]

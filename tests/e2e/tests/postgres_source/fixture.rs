@@ -133,6 +133,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
             .map(|table| SourceTable { source: (*table).to_owned(), exclude: Vec::new() })
             .collect(),
         loading: Vec::new(),
+        messages: false,
     }
 }
 
@@ -147,7 +148,7 @@ pub fn watched_source(server: &Postgres, config: SourceConfig) -> (Source, Arc<M
     (PostgresSource::new(peer, config), copies)
 }
 
-/// A row of a batch, its values as the server's text.
+/// A row of a batch, its values as the server's text; of a message of the log, its prefix and content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub op: Op,
@@ -167,7 +168,13 @@ pub fn rows(bytes: &[u8]) -> Vec<Seen> {
         let row = row.expect("a row");
         let table = batch.table(&row);
         let header = row.header();
-        let after = if header.op == Op::Delete { Vec::new() } else { texts(table, row.after()) };
+        let after = match row.log_message().expect("a message") {
+            Some(message) => {
+                vec![message.prefix.to_owned(), String::from_utf8_lossy(message.content).into_owned()]
+            }
+            None if header.op == Op::Delete => Vec::new(),
+            None => texts(table, row.after()),
+        };
         let before = row.before().map_or_else(Vec::new, |(_, cells)| texts(table, cells));
         Seen { op: header.op, table: table.qualified_name(), version: header.version, after, before }
     });

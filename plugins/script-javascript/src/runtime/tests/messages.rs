@@ -1,10 +1,10 @@
 //! What a script makes of records for a queue, and the kinds of records that are no rows.
 
-use tarn_batch::{Batch, BatchWriter, LogMessage, Op, RowHeader, Table};
+use tarn_batch::{Batch, BatchWriter, Cell, LogMessage, Op, RowHeader, Table};
 
 use tarn_script::fixture::{HEADER, Images, batch, insert, rows, users};
 
-use super::start_for_queue;
+use super::{start, start_for_queue};
 use crate::Applied;
 
 /// The messages of a batch as text: topic, key, value, partition, headers, record key.
@@ -133,6 +133,37 @@ fn a_queue_gets_what_transform_functions_changed() {
     assert_eq!(rows(&applied), ["5,ADA,~"]);
     let both = format!("{changed} function onRecord(r) {{ return r.row.name }}");
     assert_eq!(messages(&start_for_queue(&both).apply(&row).expect("sound")), ["~ ~ ADA None [] id=5"]);
+}
+
+#[test]
+fn a_script_of_tables_is_told_of_messages_where_it_asks() {
+    let source = "let said = 'nobody';
+      function onMessage(r) {
+        if (r.content === 'bad') throw new Error('no');
+        said = `${r.kind} ${r.prefix} ${r.content} ${r.row}`;
+      }
+      function onRecord(r) { r.row.name = said; return r.row; }";
+    let mut writer = BatchWriter::with_capacity(0);
+    writer.add_table(users());
+    let nowhere =
+        writer.add_table(Table { columns: vec![], schema: String::new(), name: String::new(), ..users() });
+    for content in [&b"by hand"[..], b"bad"] {
+        tarn_script::fixture::write_user(&mut writer, insert());
+        writer.log_message(nowhere, &HEADER, &LogMessage { prefix: "audit", content });
+    }
+    let applied = start(source).0.apply(&writer.finish()).expect("sound");
+    let batch = Batch::parse(&applied.batch).expect("sound");
+    let kinds: Vec<Op> = batch.rows().map(|row| row.expect("sound").op()).collect();
+    assert_eq!(kinds, [Op::Insert, Op::Message, Op::Insert]);
+    let names: Vec<String> = batch
+        .rows()
+        .map(|row| row.expect("sound"))
+        .filter(|row| row.op() == Op::Insert)
+        .map(|row| format!("{:?}", row.cell(1).expect("sound")))
+        .collect();
+    assert_eq!(names[1], format!("{:?}", Cell::Value(b"message audit by hand null")));
+    assert_ne!(names[0], names[1]);
+    assert_eq!(applied.rejected.iter().map(|rejection| rejection.row).collect::<Vec<_>>(), [3]);
 }
 
 #[test]

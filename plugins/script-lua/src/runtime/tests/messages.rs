@@ -174,6 +174,44 @@ fn what_is_no_row_passes_by_the_scripts_of_tables() {
 }
 
 #[test]
+fn a_script_of_tables_is_told_of_messages_where_it_asks() {
+    let source = "local said
+        function onMessage(r)
+            if r.content == 'bad' then error('no') end
+            said = table.concat({r.kind, r.prefix, r.content, r.source, tostring(r.row)}, ' ')
+            return 'ignored'
+        end
+        function onRecord(r) r.row.name = said or 'nobody' return r.row end";
+    let mut writer = BatchWriter::with_capacity(0);
+    let table = writer.add_table(users());
+    let nowhere =
+        writer.add_table(Table { columns: vec![], schema: String::new(), name: String::new(), ..users() });
+    tarn_script::fixture::write_user(&mut writer, insert());
+    writer.log_message(nowhere, &HEADER, &LogMessage { prefix: "audit", content: b"by hand" });
+    tarn_script::fixture::write_user(&mut writer, insert());
+    writer.log_message(nowhere, &HEADER, &LogMessage { prefix: "audit", content: b"bad" });
+    writer.begin_row(table, &RowHeader { op: Op::Relation, ..HEADER });
+    writer.end_row();
+    let applied = start(source).0.apply(&writer.finish()).expect("sound");
+    let batch = Batch::parse(&applied.batch).expect("sound");
+    let mut seen: Vec<String> = Vec::new();
+    for row in batch.rows() {
+        let row = row.expect("sound");
+        seen.push(match row.op() {
+            Op::Insert => match row.cell(1).expect("sound") {
+                Cell::Value(name) => name.escape_ascii().to_string(),
+                other => format!("{other:?}"),
+            },
+            op => op.name().to_owned(),
+        });
+    }
+    assert_eq!(seen, ["nobody", "message", "message audit by hand  nil", "relation"]);
+    let rejected: Vec<(u32, &str)> =
+        applied.rejected.iter().map(|rejection| (rejection.row, rejection.message.as_str())).collect();
+    assert_eq!(rejected, [(3, "no")]);
+}
+
+#[test]
 fn transform_row_sees_both_rows_of_a_change() {
     let update = (
         Op::Update,
