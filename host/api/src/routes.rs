@@ -8,6 +8,7 @@ mod flows;
 mod graph;
 mod instance;
 mod logs;
+mod metrics;
 mod mirrors;
 mod peers;
 mod scripts;
@@ -44,6 +45,7 @@ pub(crate) fn all() -> Router<Control> {
 pub(crate) fn operations() -> Vec<Operation> {
     [
         instance::operations(),
+        metrics::operations(),
         peers::operations(),
         stores::operations(),
         flows::operations(),

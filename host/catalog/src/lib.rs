@@ -6,6 +6,7 @@
 //! checkpoint never goes back; a state moves only by compare-and-set.
 
 mod batches;
+mod beside;
 mod catalog;
 mod checkpoints;
 mod config;

@@ -10,6 +10,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0003_dead_letters.sql"),
     include_str!("../migrations/0004_versions_of_scripts.sql"),
     include_str!("../migrations/0005_verifications.sql"),
+    include_str!("../migrations/0006_beside.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.

@@ -351,8 +351,11 @@ async fn remove_remains(
     id: i64,
     options: DropOptions,
 ) -> Result<(), CatalogError> {
-    let always: &[&'static str] =
-        &["DELETE FROM checkpoints WHERE mirror_id = $1", "DELETE FROM snapshot_tables WHERE mirror_id = $1"];
+    let always: &[&'static str] = &[
+        "DELETE FROM checkpoints WHERE mirror_id = $1",
+        "DELETE FROM snapshot_tables WHERE mirror_id = $1",
+        "DELETE FROM loads_beside WHERE mirror_id = $1",
+    ];
     let statistics: &[&'static str] = &[
         "DELETE FROM cdc_batches WHERE mirror_id = $1",
         "DELETE FROM table_counts WHERE mirror_id = $1",

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tarn_model::{
     ClickHouseConfig, DeadLetterState, Equality, MirrorSpec, MirrorState, PostgresConfig, RecordErrors,
-    RecordStage, RowDifference, ScriptLanguage, SlotState, VerificationState,
+    RecordStage, RowDifference, ScriptLanguage, SlotState, StreamLatency, VerificationState,
 };
 
 /// `GET peers/list`.
@@ -106,6 +106,7 @@ pub(crate) struct CdcStatus {
     pub(crate) record_errors: RecordErrors,
     pub(crate) slot_health: SlotHealth,
     pub(crate) failure: String,
+    pub(crate) latency: StreamLatency,
 }
 
 /// How a mirror's slot is.

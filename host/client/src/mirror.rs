@@ -35,6 +35,7 @@ pub enum MirrorCommand {
     /// Lists all mirrors with their states.
     List,
     /// Shows a mirror: configuration, snapshot, counts, last batches.
+    #[command(visible_alias = "status")]
     Describe {
         /// The mirror.
         name: String,

@@ -254,3 +254,17 @@ pub(crate) const VERIFY_SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How often the verifier looks for something to do when nobody wakes it.
 pub(crate) const VERIFIER_LOOK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Tables of a mirror whose latency is kept apart: each takes some 4 KiB, and who collects metrics wants no more
+/// series of one mirror.
+pub(crate) const LATENCY_TABLES_MAX: usize = 1_000;
+
+/// How long a time counts among the recent ones, at least: long enough for a p99 of a quiet table, short enough
+/// that an outage is over in it when it is over.
+pub(crate) const LATENCY_WINDOW: Duration = Duration::from_secs(300);
+
+/// Commit times of one table that are kept apart in one write. Beyond, neighbours count as the older one.
+pub(crate) const LATENCY_RUNS_MAX: usize = 4_096;
+
+/// Reads of a stream that are remembered until the destination has them; beyond, neighbours count as one.
+pub(crate) const LATENCY_READS_MAX: usize = 4_096;

@@ -7,6 +7,7 @@ use tarn_model::{Allowance, LogLevel};
 use tokio::sync::watch;
 
 use crate::hooks::{Inspector, PeerProbe, Replayer, ScriptCompiler, ScriptRunner, Validator};
+use crate::latency::Latencies;
 use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
 use crate::recent::RecentRecords;
@@ -40,6 +41,8 @@ pub struct ControlParts {
     pub replayer: Arc<dyn Replayer>,
     /// Rows of partitions under way.
     pub progress: Progress,
+    /// How long changes take.
+    pub latencies: Latencies,
     /// What is remembered of dead letters.
     pub books: Books,
     /// Runs scripts that are tried out.

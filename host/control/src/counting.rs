@@ -3,12 +3,15 @@
 //! They are counted as the destination takes them and are no truth: a write that is repeated after a crash
 //! counts twice. What is exact is the batches' record.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tarn_batch::{Batch as Rows, Op};
 use tarn_model::{Failure, MirrorSpec, RowCounts};
 use tarn_replication::{Ack, Batch, Destination};
 
 use crate::journal::{Entry, Journal};
+use crate::latency::{MirrorLatency, Runs};
 
 /// A destination whose rows are counted.
 pub(crate) struct Counting<D> {
@@ -17,12 +20,21 @@ pub(crate) struct Counting<D> {
     /// The tables' names at source and destination.
     names: Vec<(String, String)>,
     journal: Journal,
+    latency: Arc<MirrorLatency>,
+    /// Commit times of what is written and not yet seen to be in its table.
+    pending: Vec<(String, Runs)>,
 }
 
 impl<D> Counting<D> {
-    pub(crate) fn new(destination: D, mirror: i64, spec: &MirrorSpec, journal: Journal) -> Self {
+    pub(crate) fn new(
+        destination: D,
+        mirror: i64,
+        spec: &MirrorSpec,
+        journal: Journal,
+        latency: Arc<MirrorLatency>,
+    ) -> Self {
         let names = spec.tables.iter().map(|table| (table.source.clone(), table.destination.clone()));
-        Self { destination, mirror, names: names.collect(), journal }
+        Self { destination, mirror, names: names.collect(), journal, latency, pending: Vec::new() }
     }
 
     /// The name that people know a table by.
@@ -31,21 +43,28 @@ impl<D> Counting<D> {
         known.map_or_else(|| source.to_owned(), |(_, destination)| destination.clone())
     }
 
-    fn count(&self, batches: &[Batch]) -> Vec<(String, RowCounts)> {
+    fn count(&mut self, batches: &[Batch]) -> Vec<(String, RowCounts)> {
         let mut counts: Vec<(String, RowCounts)> = Vec::new();
         for batch in batches {
             // The sandbox has checked what a guest returned.
             let Ok(rows) = Rows::parse(&batch.bytes) else { continue };
-            let mut by_table = vec![RowCounts::default(); rows.tables().len()];
+            let mut by_table = vec![(RowCounts::default(), Runs::default()); rows.tables().len()];
             for row in rows.rows().flatten() {
-                add(&mut by_table[usize::from(row.table_index().0)], row.op());
+                let (counts, runs) = &mut by_table[usize::from(row.table_index().0)];
+                add(counts, row.op());
+                let commit_us = row.header().commit_time_us;
+                // A time before 1970 is that of no commit.
+                if commit_us > 0 {
+                    runs.add(commit_us);
+                }
             }
-            for (table, new) in rows.tables().iter().zip(by_table) {
+            for (table, (new, runs)) in rows.tables().iter().zip(by_table) {
                 // Messages of the source's log belong to no table.
                 if table.name.is_empty() {
                     continue;
                 }
                 let name = self.name(&table.qualified_name());
+                self.measure(&name, runs);
                 match counts.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, sum)) => merge(sum, new),
                     None => counts.push((name, new)),
@@ -56,16 +75,42 @@ impl<D> Counting<D> {
     }
 }
 
+impl<D> Counting<D> {
+    fn measure(&mut self, table: &str, runs: Runs) {
+        if runs.is_empty() {
+            return;
+        }
+        self.latency.writing(&runs);
+        match self.pending.iter_mut().find(|(known, _)| known == table) {
+            Some((_, pending)) => pending.append(runs),
+            None => self.pending.push((table.to_owned(), runs)),
+        }
+    }
+
+    /// The destination has everything in its tables.
+    fn note_shown(&mut self) {
+        for (table, runs) in self.pending.drain(..) {
+            self.latency.shown(&table, &runs);
+        }
+    }
+}
+
 impl<D: Destination> Destination for Counting<D> {
     async fn write(&mut self, batches: Vec<Batch>) -> Result<Ack, Failure> {
         let counts = self.count(&batches);
-        let ack = self.destination.write(batches).await?;
+        // Of what failed nothing is shown; it is written again.
+        let ack = self.destination.write(batches).await.inspect_err(|_| self.pending.clear())?;
+        if ack.durable {
+            self.note_shown();
+        }
         self.journal.put(Entry::RowsWritten { mirror: self.mirror, counts });
         Ok(ack)
     }
 
     async fn flush(&mut self) -> Result<(), Failure> {
-        self.destination.flush().await
+        self.destination.flush().await.inspect_err(|_| self.pending.clear())?;
+        self.note_shown();
+        Ok(())
     }
 
     async fn evolve(&mut self, schema: Bytes) -> Result<(), Failure> {

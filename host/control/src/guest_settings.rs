@@ -20,8 +20,8 @@ pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
     .to_string()
 }
 
-/// What the destination is configured with.
-pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer) -> String {
+/// What the destination is configured with. `beside` names the load that goes into tables beside; empty for none.
+pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer, beside: &str) -> String {
     let (cluster, replicated) = match &peer.config {
         PeerConfig::Clickhouse(config) => (config.cluster.as_str(), config.replicated),
         PeerConfig::Postgres(_) => ("", false),
@@ -39,6 +39,7 @@ pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer) -> String {
         "syncedAtColumn": spec.synced_at_col_name,
         "cluster": cluster,
         "replicated": replicated,
+        "beside": beside,
     })
     .to_string()
 }

@@ -32,22 +32,37 @@ pub(crate) struct Store {
     plugins: Plugins,
     spec: MirrorSpec,
     peer: Peer,
+    /// The load that goes into tables beside; empty where the tables are the mirror's own.
+    beside: String,
 }
 
 impl Store {
-    /// Looks up the mirror's destination.
+    /// Looks up the destination of a mirror, and whether its load goes beside.
     pub(crate) async fn new(
         catalog: &Catalog,
         plugins: &Plugins,
+        id: i64,
         spec: &MirrorSpec,
     ) -> Result<Self, Failure> {
         let peer = peer(catalog, &spec.destination_peer).await?;
-        Ok(Self { plugins: plugins.clone(), spec: spec.clone(), peer })
+        let beside = catalog.beside(id).await?.unwrap_or_default();
+        Ok(Self { plugins: plugins.clone(), spec: spec.clone(), peer, beside })
+    }
+
+    /// The same for a load of which the catalog does not know yet.
+    fn beside(&self, load: &str) -> Self {
+        Self { beside: load.to_owned(), ..self.clone() }
+    }
+
+    /// Puts the tables that were loaded beside in the place of the mirror's.
+    async fn replace(&self, tables: &[&str], log: Arc<dyn LogSink>) -> Result<(), Failure> {
+        let settings = guest_settings::destination(&self.spec, &self.peer, &self.beside);
+        self.plugins.replacement(&self.peer, &settings, log).await?.replace(tables).await
     }
 
     /// A configured destination.
     pub(crate) async fn open(&self, log: Arc<dyn LogSink>) -> Result<DestinationInstance, Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.peer);
+        let settings = guest_settings::destination(&self.spec, &self.peer, &self.beside);
         self.plugins.destination(&self.peer, &settings, log).await
     }
 }
@@ -57,6 +72,7 @@ impl MirrorInstances {
     pub(crate) async fn new(
         catalog: &Catalog,
         plugins: &Plugins,
+        id: i64,
         spec: &MirrorSpec,
         watch: &Arc<Watch>,
         sieve: SieveParts,
@@ -65,7 +81,7 @@ impl MirrorInstances {
             plugins: plugins.clone(),
             spec: spec.clone(),
             source_peer: peer(catalog, &spec.source_peer).await?,
-            store: Store::new(catalog, plugins, spec).await?,
+            store: Store::new(catalog, plugins, id, spec).await?,
             scripts: load_scripts(catalog, plugins, spec).await?,
             watch: Arc::clone(watch),
             sieve,
@@ -91,6 +107,26 @@ impl MirrorInstances {
     /// The destination itself, for what is not about rows.
     pub(crate) async fn store(&self) -> Result<DestinationInstance, Failure> {
         self.store.open(self.log()).await
+    }
+
+    /// Whether the destination loads tables beside those that people read.
+    pub(crate) fn replaces(&self) -> bool {
+        self.plugins.replaces(&self.store.peer)
+    }
+
+    /// Whether rows go into tables beside those that people read.
+    pub(crate) fn is_beside(&self) -> bool {
+        !self.store.beside.is_empty()
+    }
+
+    /// The destination of a load into tables beside, of which the catalog does not know yet.
+    pub(crate) async fn store_beside(&self, load: &str) -> Result<DestinationInstance, Failure> {
+        self.store.beside(load).open(self.log()).await
+    }
+
+    /// Puts the tables that were loaded beside in the place of the mirror's.
+    pub(crate) async fn replace(&self, tables: &[&str]) -> Result<(), Failure> {
+        self.store.replace(tables, self.log()).await
     }
 
     /// What destinations are sieved with.

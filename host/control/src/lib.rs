@@ -12,7 +12,9 @@ mod inspection;
 mod instance_info;
 mod instances;
 mod journal;
+mod latency;
 mod logs;
+mod metrics;
 mod mirrors;
 mod peers;
 mod plugins;
@@ -42,6 +44,7 @@ pub use hooks::{
 pub use inspection::ConnectorInspector;
 pub use instance_info::InstanceInfo;
 pub use journal::{Journal, JournalWriter};
+pub use latency::Latencies;
 pub use logs::{LogAnswer, LogRequest};
 pub use mirrors::{
     ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,

@@ -9,7 +9,8 @@ use tarn_catalog::Catalog;
 use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptLimits, ScriptReference};
 use tarn_wasm::{
     Capabilities, ComparisonInstance, Component, DestinationInstance, InspectionInstance, Limits, LoadError,
-    LogSink, LookupInstance, Manifest, ManifestError, NoLog, Runtime, ScriptInstance, SourceInstance,
+    LogSink, LookupInstance, Manifest, ManifestError, NoLog, ReplacementInstance, Runtime, ScriptInstance,
+    SourceInstance,
 };
 
 use crate::records::link::Span;
@@ -212,6 +213,31 @@ impl Plugins {
         let capabilities = Capabilities::clickhouse(log, clickhouse_client(peer, config)?);
         let mut destination =
             self.runtime.comparison(&self.clickhouse, capabilities, Limits::connector()).await?;
+        destination.configure(settings).await?;
+        Ok(destination)
+    }
+
+    /// Whether a peer's destination loads tables beside those that people read.
+    pub fn replaces(&self, peer: &Peer) -> bool {
+        matches!(peer.config, PeerConfig::Clickhouse(_)) && self.clickhouse.replaces()
+    }
+
+    /// A configured destination of a peer that puts tables loaded beside in their place.
+    ///
+    /// # Errors
+    /// As for [`Self::destination`], or that its connector does no such thing.
+    pub async fn replacement(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<ReplacementInstance, Failure> {
+        let PeerConfig::Clickhouse(config) = &peer.config else {
+            return Err(no_connector(peer, "destination"));
+        };
+        let capabilities = Capabilities::clickhouse(log, clickhouse_client(peer, config)?);
+        let mut destination =
+            self.runtime.replacement(&self.clickhouse, capabilities, Limits::connector()).await?;
         destination.configure(settings).await?;
         Ok(destination)
     }

@@ -1,7 +1,8 @@
 //! One run of a mirror: from where the catalog says it is to where its desired state wants it.
 //!
 //! ```text
-//!  desired running:   [resync] → [set up, or carry out an edit] → [load] → stream … until asked to stop
+//!  desired running:   [resync] → [set up, or carry out an edit] → [load] → [put in place] → stream … until asked
+//!                     to stop
 //!  desired paused:    rest
 //!  desired terminated: tear down
 //! ```
@@ -10,6 +11,7 @@
 //! too, and the next one goes on. A run reports states under the epoch it began with; when a request came
 //! in between, its reports are void and it ends.
 
+mod beside;
 mod load;
 mod setup;
 mod stream;
@@ -27,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::control::Control;
 use crate::instances::MirrorInstances;
 use crate::journal::Journal;
+use crate::latency::Latencies;
 use crate::plugins::Plugins;
 use crate::progress::Progress;
 use crate::recent::{RecentRecords, Ring};
@@ -42,6 +45,7 @@ pub(crate) struct Workshop {
     pub(crate) plugins: Plugins,
     pub(crate) journal: Journal,
     pub(crate) progress: Progress,
+    pub(crate) latencies: Latencies,
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
     pub(crate) recent: RecentRecords,
@@ -56,6 +60,7 @@ impl Workshop {
             plugins,
             journal,
             progress: parts.progress.clone(),
+            latencies: parts.latencies.clone(),
             books: parts.books.clone(),
             allowance: control.settings().allowance,
             recent: parts.recent.clone(),
@@ -94,7 +99,8 @@ enum LifeEnd {
 impl MirrorRun {
     pub(crate) fn new(workshop: Workshop, mirror: Mirror, stop: CancellationToken) -> Self {
         let Workshop { journal, progress, .. } = workshop.clone();
-        let watch = Arc::new(Watch::new(mirror.id, &mirror.spec.name, journal, progress));
+        let watch = Watch::new(mirror.id, &mirror.spec.name, journal, progress);
+        let watch = Arc::new(watch.with_latency(workshop.latencies.of(mirror.id)));
         let spec = &mirror.spec;
         let book = workshop.books.of(mirror.id);
         let bytes_max = workshop.allowance.dead_letter_bytes_max();
@@ -166,6 +172,10 @@ impl MirrorRun {
         if !loading.is_empty() && !self.load_first(&instances, holder, &run).await? {
             return Ok(LifeEnd::Stopped);
         }
+        if instances.is_beside() {
+            let placed = run.stop.run_until_cancelled(self.put_in_place(&instances)).await.transpose()?;
+            return if placed.is_some() { Box::pin(self.life(run)).await } else { Ok(LifeEnd::Stopped) };
+        }
         if mirror.spec.initial_snapshot_only {
             let removed = run.stop.run_until_cancelled(self.take_back(&instances)).await.transpose()?;
             return Ok(if removed.is_some() { LifeEnd::Completed } else { LifeEnd::Stopped });
@@ -196,11 +206,29 @@ impl MirrorRun {
             keeper.book().load(&catalog.letter_marks(mirror.id).await?);
         }
         let instances = Arc::new(
-            MirrorInstances::new(catalog, plugins, &mirror.spec, &self.watch, self.sieve(&mirror.spec))
-                .await?,
+            MirrorInstances::new(
+                catalog,
+                plugins,
+                mirror.id,
+                &mirror.spec,
+                &self.watch,
+                self.sieve(&mirror.spec),
+            )
+            .await?,
         );
-        if mirror.state == MirrorState::Resync && !self.forget(&instances).await? {
-            return Ok(None);
+        if mirror.state == MirrorState::Resync {
+            let begun = self.forget(&instances).await?;
+            // Where the load goes is another place now.
+            return if begun { Box::pin(self.prepare()).await } else { Ok(None) };
+        }
+        if mirror.spec.resync
+            && instances.replaces()
+            && !instances.is_beside()
+            && catalog.stream_start(mirror.id).await?.is_none()
+        {
+            // What an earlier mirror left there is replaced, once this one has its rows.
+            catalog.begin_beside(mirror.id, &self.load_name()).await?;
+            return Box::pin(self.prepare()).await;
         }
         let mut holder = None;
         if catalog.stream_start(mirror.id).await?.is_none() {

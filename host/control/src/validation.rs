@@ -33,7 +33,7 @@ impl ConnectorValidator {
         let mut source =
             self.plugins.source(source, &settings, log.clone()).await.map_err(at("source_name"))?;
         let mut problems = source.validate().await.map_err(at("source_name"))?;
-        let settings = guest_settings::destination(spec, destination);
+        let settings = guest_settings::destination(spec, destination, "");
         let mut target =
             self.plugins.destination(destination, &settings, log).await.map_err(at("destination_name"))?;
         // Where a table cannot be described, the source has said why.

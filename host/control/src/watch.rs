@@ -9,6 +9,7 @@ use tarn_wasm::{Level, LogSink};
 
 use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES};
 use crate::journal::{Entry, Journal};
+use crate::latency::MirrorLatency;
 use crate::progress::Progress;
 
 /// Watches the runs of one mirror.
@@ -19,6 +20,7 @@ pub(crate) struct Watch {
     journal: Journal,
     progress: Progress,
     left_out: Mutex<Rate>,
+    latency: Option<Arc<MirrorLatency>>,
 }
 
 /// Tells of a few of many.
@@ -46,7 +48,12 @@ impl Rate {
 
 impl Watch {
     pub(crate) fn new(mirror: i64, name: &str, journal: Journal, progress: Progress) -> Self {
-        Self { mirror, name: name.into(), journal, progress, left_out: Mutex::default() }
+        Self { mirror, name: name.into(), journal, progress, left_out: Mutex::default(), latency: None }
+    }
+
+    /// The same that notes what the destination has.
+    pub(crate) fn with_latency(self, latency: Arc<MirrorLatency>) -> Self {
+        Self { latency: Some(latency), ..self }
     }
 
     pub(crate) fn info(&self, message: impl Into<String>) {
@@ -65,7 +72,12 @@ impl Watch {
 impl Observer for Watch {
     fn notice(&self, notice: Notice<'_>) {
         match notice {
-            Notice::Progress { .. } | Notice::RowsRead { .. } | Notice::RowsDropped { .. } => {}
+            Notice::Progress { watermarks, .. } => {
+                if let Some(latency) = &self.latency {
+                    latency.has(watermarks.durable);
+                }
+            }
+            Notice::RowsRead { .. } | Notice::RowsDropped { .. } => {}
             Notice::BatchBegun { number, first_sequence } => {
                 self.journal.put(Entry::BatchBegun { mirror: self.mirror, number, start: first_sequence });
             }

@@ -10,6 +10,7 @@ mod edition;
 mod enumerated;
 mod failure;
 mod inspection;
+mod latency;
 mod log;
 mod mirror;
 mod name;
@@ -30,6 +31,7 @@ pub use edition::{Allowance, Edition, LimitSettings, ScriptLimits, StagingBucket
 pub use enumerated::Enumerated;
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::{ActivityInfo, Answer, ColumnInfo, Question, RowCount, SlotInfo, TableInfo};
+pub use latency::{StreamLatency, TableLatency};
 pub use log::{LogEntry, LogLevel};
 pub use mirror::{
     ColumnMapping, DropOptions, GraphBar, GraphMode, GraphSpan, Mirror, MirrorEdit, MirrorSpec, MirrorTag,

@@ -8,8 +8,8 @@ use tarn_api::{Credentials, Limits, ServerTls};
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
-    ControlParts, ControlSettings, DriverProbe, Journal, LetterReplayer, Plugins, PluginsError, PoolRunner,
-    Progress, RecentRecords, SlotWatcher, Supervisor, Verifier,
+    ControlParts, ControlSettings, DriverProbe, Journal, Latencies, LetterReplayer, Plugins, PluginsError,
+    PoolRunner, Progress, RecentRecords, SlotWatcher, Supervisor, Verifier,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -105,6 +105,7 @@ impl Server {
                 connectors: plugins.summaries().to_vec(),
                 replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books)),
                 progress: Progress::default(),
+                latencies: Latencies::default(),
                 books,
                 runner: Arc::new(PoolRunner::new(plugins.clone())),
                 recent: RecentRecords::default(),

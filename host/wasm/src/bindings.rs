@@ -12,12 +12,13 @@ wasmtime::component::bindgen!({
         package tarn:host;
 
         world everything {
-            include tarn:plugin/source-plugin@0.1.2;
-            include tarn:plugin/destination-plugin@0.1.2;
-            include tarn:plugin/inspection-plugin@0.1.2;
-            include tarn:plugin/lookup-plugin@0.1.2;
-            include tarn:plugin/comparison-plugin@0.1.2;
-            include tarn:plugin/script-plugin@0.1.2;
+            include tarn:plugin/source-plugin@0.1.3;
+            include tarn:plugin/destination-plugin@0.1.3;
+            include tarn:plugin/inspection-plugin@0.1.3;
+            include tarn:plugin/lookup-plugin@0.1.3;
+            include tarn:plugin/comparison-plugin@0.1.3;
+            include tarn:plugin/replacement-plugin@0.1.3;
+            include tarn:plugin/script-plugin@0.1.3;
         }
     ",
     world: "tarn:host/everything",

@@ -32,6 +32,7 @@ struct Loaded {
     inspection: Option<guest::inspection::GuestIndices>,
     lookup: Option<guest::lookup::GuestIndices>,
     comparison: Option<guest::comparison::GuestIndices>,
+    replacement: Option<guest::replacement::GuestIndices>,
 }
 
 /// Where a component's machine code came from.
@@ -65,6 +66,8 @@ impl Component {
         let lookup = has(Extra::Lookup).then(|| guest::lookup::GuestIndices::new(&pre)).transpose()?;
         let comparison =
             has(Extra::Comparison).then(|| guest::comparison::GuestIndices::new(&pre)).transpose()?;
+        let replacement =
+            has(Extra::Replacement).then(|| guest::replacement::GuestIndices::new(&pre)).transpose()?;
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
@@ -77,6 +80,7 @@ impl Component {
             inspection,
             lookup,
             comparison,
+            replacement,
         })))
     }
 
@@ -139,6 +143,15 @@ impl Component {
 
     pub(crate) fn comparison(&self) -> Option<&guest::comparison::GuestIndices> {
         self.0.comparison.as_ref()
+    }
+
+    pub(crate) fn replacement(&self) -> Option<&guest::replacement::GuestIndices> {
+        self.0.replacement.as_ref()
+    }
+
+    /// Whether it is a destination that loads tables beside others and puts them in their place.
+    pub fn replaces(&self) -> bool {
+        self.0.destination.is_some() && self.0.replacement.is_some()
     }
 
     /// Whether it is a source whose rows can be read by key.

@@ -38,10 +38,12 @@ pub(crate) enum Extra {
     Lookup,
     /// Rows against what a destination holds.
     Comparison,
+    /// Tables loaded beside a destination's.
+    Replacement,
 }
 
 impl Extra {
-    const ALL: [Self; 3] = [Self::Inspection, Self::Lookup, Self::Comparison];
+    const ALL: [Self; 4] = [Self::Inspection, Self::Lookup, Self::Comparison, Self::Replacement];
 
     /// The interface's name.
     fn name(self) -> &'static str {
@@ -49,6 +51,7 @@ impl Extra {
             Self::Inspection => "inspection",
             Self::Lookup => "lookup",
             Self::Comparison => "comparison",
+            Self::Replacement => "replacement",
         }
     }
 }

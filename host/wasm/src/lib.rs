@@ -27,6 +27,7 @@ mod lookup;
 mod manifest;
 mod meter;
 mod output;
+mod replacement;
 mod runtime;
 mod script;
 mod script_compiler;
@@ -45,6 +46,7 @@ pub use inspection::InspectionInstance;
 pub use log::{Level, LogSink, NoLog};
 pub use lookup::{LookupInstance, RowsRead};
 pub use manifest::{Kind, Manifest, ManifestError};
+pub use replacement::ReplacementInstance;
 pub use runtime::{Runtime, StartError};
 pub use script::ScriptInstance;
 pub use script_compiler::{

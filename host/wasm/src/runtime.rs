@@ -20,6 +20,7 @@ use crate::inspection::InspectionInstance;
 use crate::interface::Surface;
 use crate::lookup::LookupInstance;
 use crate::manifest::Manifest;
+use crate::replacement::ReplacementInstance;
 use crate::script::ScriptInstance;
 use crate::source::SourceInstance;
 use crate::ticker::Ticker;
@@ -162,6 +163,19 @@ impl Runtime {
         limits: Limits,
     ) -> Result<ComparisonInstance, Failure> {
         ComparisonInstance::new(component, capabilities, limits).await
+    }
+
+    /// A new instance of a destination that puts tables loaded beside in their place.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that the component does no such thing.
+    pub async fn replacement(
+        &self,
+        component: &Component,
+        capabilities: Capabilities,
+        limits: Limits,
+    ) -> Result<ReplacementInstance, Failure> {
+        ReplacementInstance::new(component, capabilities, limits).await
     }
 }
 

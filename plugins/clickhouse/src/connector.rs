@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::failure::of_error;
 use crate::inserts::Inserts;
 use crate::targets::Targets;
-use crate::{comparison, evolve, validate, write};
+use crate::{beside, comparison, evolve, replacement, validate, write};
 
 /// A mirror's ClickHouse.
 #[derive(Debug)]
@@ -71,13 +71,29 @@ impl<C: Client> Connector<C> {
         comparison::list_keys(&mut self.client, &plan, after, count_max)
     }
 
+    /// Puts tables that were loaded beside in the place of those of these names.
+    pub(crate) fn replace(&mut self, tables: &[String]) -> Result<(), Failure> {
+        self.inserts.finish_all()?;
+        if self.targets.config.beside.is_empty() {
+            return Err(Failure::permanent("settings_invalid", "the settings name no load that went beside"));
+        }
+        for target in tables {
+            replacement::replace(&self.targets, &mut self.client, target)?;
+        }
+        Ok(())
+    }
+
     /// Drops the targets of the named tables, which may be named by source or by target. A table that
     /// no mirror made, by its columns, stays.
     pub(crate) fn drop_tables(&mut self, tables: &[String]) -> Result<(), Failure> {
         self.inserts.give_up();
         for name in tables {
             let mapping = self.targets.config.tables.iter().find(|mapping| mapping.source == *name);
-            let target = mapping.map_or(name, |mapping| &mapping.destination).clone();
+            let named = || match self.targets.config.beside.as_str() {
+                "" => name.clone(),
+                _ => beside::name(name),
+            };
+            let target = mapping.map_or_else(named, |mapping| mapping.destination.clone());
             let Some(existing) = self.targets.find(&mut self.client, &target)? else { continue };
             if !existing.is_a_target(&self.targets.config) {
                 log::warn(&format!("table {target} has not the columns of a mirror's target, and stays"));

@@ -3,6 +3,7 @@
 use tarn_sdk::DestinationConfig;
 use tarn_sdk::sql::clickhouse::{ident, literal};
 
+use crate::beside;
 use crate::design::{Design, DesignColumn, Engine};
 use crate::target_type::TargetType;
 
@@ -12,6 +13,8 @@ pub(crate) struct Ddl {
     /// ` ON CLUSTER c`, or nothing.
     on_cluster: String,
     replicated: bool,
+    /// What tables are commented with when they are made.
+    comment: String,
 }
 
 impl Ddl {
@@ -20,7 +23,11 @@ impl Ddl {
             "" => String::new(),
             cluster => format!(" ON CLUSTER {}", ident(cluster)),
         };
-        Self { on_cluster, replicated: config.replicated }
+        let comment = match config.beside.as_str() {
+            "" => String::new(),
+            load => beside::comment(load),
+        };
+        Self { on_cluster, replicated: config.replicated, comment }
     }
 
     /// Makes the target unless it is there (B199: workers may do so at once).
@@ -45,6 +52,9 @@ impl Ddl {
             }
             let key = design.sorting_key.iter().map(|&at| ident(&design.columns[at].name));
             sql.push_str(&format!("\nORDER BY ({})", key.collect::<Vec<_>>().join(", ")));
+        }
+        if !self.comment.is_empty() {
+            sql.push_str(&format!("\nCOMMENT {}", literal(&self.comment)));
         }
         sql
     }
@@ -88,6 +98,18 @@ impl Ddl {
     /// Empties the target; returns when it is empty everywhere (B118).
     pub(crate) fn truncate(&self, target: &str) -> String {
         format!("TRUNCATE TABLE IF EXISTS {}{} SYNC", ident(target), self.on_cluster)
+    }
+
+    /// Lets two tables change names, at once.
+    pub(crate) fn exchange(&self, one: &str, other: &str) -> String {
+        format!("EXCHANGE TABLES {} AND {}{}", ident(one), ident(other), self.on_cluster)
+    }
+
+    /// Gives tables other names, in order.
+    pub(crate) fn rename(&self, names: &[(&str, &str)]) -> String {
+        let pair = |(from, to): &(&str, &str)| format!("{} TO {}", ident(from), ident(to));
+        let pairs = names.iter().map(pair).collect::<Vec<_>>().join(", ");
+        format!("RENAME TABLE {pairs}{}", self.on_cluster)
     }
 
     /// Drops the target; returns when it is gone.

@@ -7,6 +7,7 @@ mod evolving;
 mod filling;
 mod joining;
 mod model;
+mod replacing;
 mod rows;
 mod scene;
 mod type_matrix;

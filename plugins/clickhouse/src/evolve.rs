@@ -8,6 +8,7 @@
 use tarn_batch::Table;
 use tarn_sdk::{Description, Failure, Fill, log};
 
+use crate::beside;
 use crate::calendar_range::CalendarRange;
 use crate::client::{Client, Error};
 use crate::design::{Design, DesignColumn};
@@ -46,6 +47,7 @@ pub(crate) fn evolve(
         let statements = match targets.find(client, &design.target)? {
             None => vec![targets.ddl.create(&design)],
             Some(existing) => {
+                refuse_foreign(targets, &design.target, &existing)?;
                 let changes = Evolution::new(description, &design, &existing, range).changes()?;
                 let statements =
                     changes.iter().map(|change| statement(targets, client, &design.target, change));
@@ -59,6 +61,18 @@ pub(crate) fn evolve(
         targets.forget(&design.target);
     }
     Ok(())
+}
+
+/// A table that has the name of one beside and is of no load is someone else's: its rows would be taken for loaded
+/// ones.
+fn refuse_foreign(targets: &Targets, target: &str, existing: &Existing) -> Result<(), Failure> {
+    let load = &targets.config.beside;
+    if load.is_empty() || beside::is_of(existing.comment(), load) {
+        return Ok(());
+    }
+    let message = format!("table {target} is in the way of the load, which would make one of this name");
+    Err(Failure::permanent("target_in_the_way", message)
+        .with_hint("rename or drop it, then resume the mirror"))
 }
 
 fn statement(

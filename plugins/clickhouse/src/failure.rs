@@ -6,6 +6,7 @@ use crate::client::Error;
 
 /// ClickHouse's error codes that this plugin decides on.
 pub(crate) mod code {
+    pub(crate) const NOT_IMPLEMENTED: u32 = 48;
     pub(crate) const UNKNOWN_TABLE: u32 = 60;
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
     /// Data that is not in the form it says, or says of itself what the table is not.

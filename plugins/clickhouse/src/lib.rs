@@ -12,9 +12,10 @@
 //! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
 //! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
 //! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
-//! is, [`evolve`] brings the one to the other, [`validate`] tells what would not work, [`inspection`] how much
+//! is, [`evolve`] brings the one to the other, [`replacement`] puts one that was loaded [`beside`] in its place, [`validate`] tells what would not work, [`inspection`] how much
 //! is there, [`comparison`] whether it is what it should be.
 
+mod beside;
 mod block;
 mod calendar_range;
 mod client;
@@ -37,6 +38,7 @@ mod key_literal;
 mod origin;
 mod plan;
 mod read_back;
+mod replacement;
 mod row_binary;
 mod target_type;
 mod targets;
@@ -53,7 +55,7 @@ use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
 use tarn_sdk::{
     Ack, Compare, Compared, Description, Destination, DestinationConfig, Failure, Finding, Inspect, KeyPage,
-    Problem,
+    Problem, Replace,
 };
 
 use client::Host;
@@ -111,11 +113,17 @@ impl Compare for ClickHouse {
     }
 }
 
+impl Replace for ClickHouse {
+    fn replace(&mut self, tables: Vec<String>) -> Result<(), Failure> {
+        self.0.replace(&tables)
+    }
+}
+
 impl Inspect for ClickHouse {
     fn inspect(question: Question) -> Result<Answer, Failure> {
         inspection::inspect(&mut Host, &question)
     }
 }
 
-tarn_sdk::export_destination!(ClickHouse, comparison);
+tarn_sdk::export_destination!(ClickHouse, comparison, replacement);
 tarn_sdk::export_inspection!(ClickHouse);

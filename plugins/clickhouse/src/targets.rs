@@ -5,6 +5,7 @@ use std::rc::Rc;
 use tarn_batch::{Table, split_table_name};
 use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure};
 
+use crate::beside;
 use crate::calendar_range::CalendarRange;
 use crate::client::Client;
 use crate::ddl::Ddl;
@@ -27,6 +28,12 @@ pub(crate) struct Targets {
 impl Targets {
     pub(crate) fn new(config: DestinationConfig) -> Self {
         let ddl = Ddl::new(&config);
+        let mut config = config;
+        if !config.beside.is_empty() {
+            for table in &mut config.tables {
+                table.destination = beside::name(&table.destination);
+            }
+        }
         Self { config, ddl, range: None, plans: Vec::new() }
     }
 

@@ -10,11 +10,11 @@ pub mod imports {
         inline: "
             package tarn:sdk;
             world imports {
-                import tarn:plugin/types@0.1.2;
-                import tarn:plugin/log@0.1.2;
-                import tarn:plugin/clock@0.1.2;
-                import tarn:plugin/postgres@0.1.2;
-                import tarn:plugin/clickhouse@0.1.2;
+                import tarn:plugin/types@0.1.3;
+                import tarn:plugin/log@0.1.3;
+                import tarn:plugin/clock@0.1.3;
+                import tarn:plugin/postgres@0.1.3;
+                import tarn:plugin/clickhouse@0.1.3;
             }
         ",
         generate_all,
@@ -28,11 +28,11 @@ pub mod source {
         path: "../../wit/v0.1",
         world: "tarn:plugin/source-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
-            "tarn:plugin/postgres@0.1.2": crate::bindings::imports::tarn::plugin::postgres,
-            "tarn:plugin/clickhouse@0.1.2": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -44,11 +44,11 @@ pub mod destination {
         path: "../../wit/v0.1",
         world: "tarn:plugin/destination-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
-            "tarn:plugin/postgres@0.1.2": crate::bindings::imports::tarn::plugin::postgres,
-            "tarn:plugin/clickhouse@0.1.2": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -60,11 +60,11 @@ pub mod inspection {
         path: "../../wit/v0.1",
         world: "tarn:plugin/inspection-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
-            "tarn:plugin/postgres@0.1.2": crate::bindings::imports::tarn::plugin::postgres,
-            "tarn:plugin/clickhouse@0.1.2": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -76,11 +76,11 @@ pub mod lookup {
         path: "../../wit/v0.1",
         world: "tarn:plugin/lookup-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
-            "tarn:plugin/postgres@0.1.2": crate::bindings::imports::tarn::plugin::postgres,
-            "tarn:plugin/clickhouse@0.1.2": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -92,11 +92,27 @@ pub mod comparison {
         path: "../../wit/v0.1",
         world: "tarn:plugin/comparison-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
-            "tarn:plugin/postgres@0.1.2": crate::bindings::imports::tarn::plugin::postgres,
-            "tarn:plugin/clickhouse@0.1.2": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+        },
+        additional_derives: [PartialEq, Eq],
+        pub_export_macro: true,
+    });
+}
+
+pub mod replacement {
+    wit_bindgen::generate!({
+        path: "../../wit/v0.1",
+        world: "tarn:plugin/replacement-plugin",
+        with: {
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -108,9 +124,9 @@ pub mod script {
         path: "../../wit/v0.1",
         world: "tarn:plugin/script-plugin",
         with: {
-            "tarn:plugin/types@0.1.2": crate::bindings::imports::tarn::plugin::types,
-            "tarn:plugin/log@0.1.2": crate::bindings::imports::tarn::plugin::log,
-            "tarn:plugin/clock@0.1.2": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,

@@ -55,6 +55,8 @@ pub struct DestinationConfig {
     pub replicated: bool,
     /// What becomes of rows that are in the tables before the mirror is.
     pub existing_rows: ExistingRows,
+    /// Which load the instance is for that goes into tables beside those of the settings; empty for none.
+    pub beside: String,
 }
 
 /// What becomes of rows that are in a destination's table before the mirror is.

@@ -13,7 +13,8 @@ macro_rules! export_source {
 }
 
 /// Makes the library a destination plugin: `export_destination!(MyDestination);`, once in a crate. One that
-/// implements [`Compare`](crate::Compare) as well says so: `export_destination!(MyDestination, comparison);`.
+/// implements [`Compare`](crate::Compare) as well says so: `export_destination!(MyDestination, comparison);`,
+/// and one that implements [`Replace`](crate::Replace): `export_destination!(MyDestination, comparison, replacement);`.
 #[macro_export]
 macro_rules! export_destination {
     ($plugin:ty) => {
@@ -21,6 +22,12 @@ macro_rules! export_destination {
     };
     ($plugin:ty, comparison) => {
         $crate::__export_plugin!($plugin, Destination destination, Compare comparison);
+    };
+    ($plugin:ty, comparison, replacement) => {
+        $crate::__export_plugin!($plugin, Destination destination, Compare comparison, Replace replacement);
+    };
+    ($plugin:ty, replacement) => {
+        $crate::__export_plugin!($plugin, Destination destination, Replace replacement);
     };
 }
 

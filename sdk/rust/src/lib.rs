@@ -50,6 +50,7 @@ mod destination;
 mod export;
 mod failure;
 mod lookup;
+mod replacement;
 mod script;
 mod source;
 
@@ -63,6 +64,7 @@ pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::Inspect;
 pub use lookup::Lookup;
+pub use replacement::Replace;
 pub use script::{Outcome, Rejection, Script};
 pub use source::{Changes, Limits, Snapshot, Source};
 

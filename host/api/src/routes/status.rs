@@ -4,7 +4,8 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorStatus, StatusDetails, StatusQuery};
 use tarn_model::{
-    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, TableLoad, Timestamp,
+    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, StreamLatency, TableLoad,
+    Timestamp,
 };
 use utoipa::ToSchema;
 
@@ -85,6 +86,8 @@ struct CdcStatus {
     slot_health: Option<SlotHealth>,
     /// Why the mirror is FAILED; empty in any other state.
     failure: String,
+    /// How long changes take until they can be queried.
+    latency: StreamLatency,
 }
 
 /// Progress of a snapshot.
@@ -156,6 +159,7 @@ impl From<StatusDetails> for CdcStatus {
             record_errors: details.record_errors,
             slot_health: details.slot_health,
             failure: details.failure,
+            latency: details.latency,
         }
     }
 }

@@ -278,6 +278,7 @@ impl Fixture {
             connectors: connectors(),
             replayer: Arc::clone(&stores) as Arc<dyn Replayer>,
             progress: Progress::default(),
+            latencies: tarn_control::Latencies::default(),
             books: Books::default(),
             runner: Arc::new(Runner),
             recent: RecentRecords::default(),

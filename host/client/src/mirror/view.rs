@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tarn_model::{Enumerated as _, RecordErrorPolicy, RecordErrors, SlotState, Timestamp};
+use tarn_model::{
+    Enumerated as _, RecordErrorPolicy, RecordErrors, SlotState, StreamLatency, TableLatency, Timestamp,
+};
 
 use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, TableLoad};
 use crate::calls::state_name;
@@ -56,13 +58,17 @@ fn described(status: &MirrorStatus) -> String {
         ("batch size", format!("{} rows", grouped(config.max_batch_size.into()))),
         ("idle timeout", format!("{} s", config.idle_timeout_seconds)),
         ("rows streamed", grouped(cdc_status.rows_synced)),
+        ("lag", lag(&cdc_status.latency)),
+        ("latency", latency(&cdc_status.latency)),
+        ("source clock", clock(&cdc_status.latency)),
     ];
     facts.retain(|(_, value)| !value.is_empty());
     let mut text = String::new();
     for (name, value) in facts {
         let _fits = writeln!(text, "{name:<15}{value}");
     }
-    let mut tables = Table::new(&["TABLE", "TARGET", "EXCLUDED", "#PARTITIONS", "#ROWS LOADED"]);
+    let mut tables =
+        Table::new(&["TABLE", "TARGET", "EXCLUDED", "#PARTITIONS", "#ROWS LOADED", "#P50", "#P99"]);
     for table in &config.tables {
         let load = cdc_status.snapshot_status.clones.iter().find(|load| load.source_table == table.source);
         let rows = load.map_or_else(String::new, |load| grouped(load.num_rows_synced));
@@ -73,6 +79,8 @@ fn described(status: &MirrorStatus) -> String {
             exclude,
             load.map(partitions).unwrap_or_default(),
             rows,
+            quantile(&cdc_status.latency, &table.destination, |latency| latency.p50_ms),
+            quantile(&cdc_status.latency, &table.destination, |latency| latency.p99_ms),
         ]);
     }
     let _fits = write!(text, "\n{}", tables.render());
@@ -96,6 +104,42 @@ fn slot_warning(slot: &SlotHealth) -> String {
     match slot.state {
         SlotState::Healthy => String::new(),
         state => format!("{}: {}; {}", state.name(), slot.warning, slot.remedy),
+    }
+}
+
+/// How old the oldest change is that the destination does not have; nothing before there was any change.
+fn lag(latency: &StreamLatency) -> String {
+    match (latency.changes, latency.lag_ms) {
+        (0, 0) => String::new(),
+        (_, lag_ms) => time(lag_ms),
+    }
+}
+
+/// From commit until it can be queried, lately.
+fn latency(latency: &StreamLatency) -> String {
+    match latency.p99_ms {
+        0 => String::new(),
+        p99_ms => format!("p50 {}, p99 {}", time(latency.p50_ms), time(p99_ms)),
+    }
+}
+
+/// What was found about the source's clock, where it is not right.
+fn clock(latency: &StreamLatency) -> String {
+    match latency.source_clock_ahead_ms {
+        0..10 => String::new(),
+        ahead_ms => format!("ahead of the server's by at least {}", time(ahead_ms)),
+    }
+}
+
+fn quantile(latency: &StreamLatency, table: &str, of: impl Fn(&TableLatency) -> u64) -> String {
+    let known = latency.tables.iter().find(|known| known.table_name == table);
+    known.map(of).filter(|millis| *millis > 0).map(time).unwrap_or_default()
+}
+
+fn time(millis: u64) -> String {
+    match millis {
+        0..10_000 => format!("{}.{:03} s", millis / 1000, millis % 1000),
+        _ => format!("{} s", grouped(millis / 1000)),
     }
 }
 
@@ -163,6 +207,9 @@ mod tests {
                 "cdcBatches": [{"batchId": "2", "numRows": "1000", "startTime": "2026-01-01T10:00:01.5Z",
                     "endTime": null}],
                 "recordErrors": {"skipped": "0", "waiting": "1200", "replayed": "3", "discarded": "0", "bytes": "9"},
+                "latency": {"lagMs": "250", "sourceClockAheadMs": "12", "changes": "1000", "p50Ms": "950",
+                    "p99Ms": "12345", "tables": [{"tableName": "orders", "changes": "1000", "p50Ms": "950",
+                    "p99Ms": "12345"}]},
                 "rowsSynced": "1000"}});
         let status: MirrorStatus = tarn_json::from_value(&answer).expect("an answer");
         let expected = "\
@@ -178,9 +225,12 @@ snapshot       yes
 batch size     250,000 rows
 idle timeout   10 s
 rows streamed  1,000
+lag            0.250 s
+latency        p50 0.950 s, p99 12 s
+source clock   ahead of the server's by at least 0.012 s
 
-TABLE          TARGET  EXCLUDED  PARTITIONS  ROWS LOADED
-public.orders  orders  a,b             3/12    1,234,567
+TABLE          TARGET  EXCLUDED  PARTITIONS  ROWS LOADED      P50   P99
+public.orders  orders  a,b             3/12    1,234,567  0.950 s  12 s
 
 BATCH   ROWS  BEGAN                ENDED
     2  1,000  2026-01-01T10:00:01  under way

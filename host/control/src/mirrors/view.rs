@@ -2,8 +2,8 @@
 
 use tarn_catalog::{BatchPage, BatchQuery};
 use tarn_model::{
-    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, TableLoad,
-    Timestamp,
+    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, StreamLatency,
+    TableLoad, Timestamp,
 };
 
 use crate::config::STATUS_BATCHES_MAX;
@@ -65,6 +65,8 @@ pub struct StatusDetails {
     pub slot_health: Option<SlotHealth>,
     /// Why it is FAILED, for a person; empty in any other state.
     pub failure: String,
+    /// How long changes take.
+    pub latency: StreamLatency,
 }
 
 /// Rows a mirror brought to its destination.
@@ -137,6 +139,7 @@ impl Control {
             record_errors: catalog.record_errors(mirror.id).await?,
             slot_health: self.slot_healths().of(mirror.id),
             failure: mirror.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+            latency: self.parts().latencies.known(mirror.id).map(|known| known.told()).unwrap_or_default(),
             spec: mirror.spec.clone(),
         })
     }

@@ -52,13 +52,14 @@ impl LetterReplayer {
         let Self { catalog, plugins, books } = self;
         let log = Arc::new(NoLog);
         let scripts = instances::load_scripts(catalog, plugins, &mirror.spec).await?;
-        let store = Store::new(catalog, plugins, &mirror.spec).await?;
         // A record that stops a script waits on: the desk says that others go on, and keeps nothing itself.
         let chain =
             instances::chain(plugins, &scripts, &mirror.spec, &Desk::none(catalog, mirror.id), log.clone())
                 .await?;
         let book = books.of(mirror.id);
         let turn = book.turn_alone().await;
+        // Looked up within the turn: tables loaded beside are put in their place in another one.
+        let store = Store::new(catalog, plugins, mirror.id, &mirror.spec).await?;
         // Read within the turn: a TRUNCATE may have made some of them void.
         let letters = catalog.waiting_letters(mirror.id, ids, limit).await?;
         if letters.is_empty() {

@@ -25,7 +25,10 @@ impl MirrorRun {
         let start = source.setup().await?;
         let schema = source.schema().await?;
         let mut destination = instances.store().await?;
-        if spec.resync {
+        if instances.is_beside() {
+            // A setup that is repeated, perhaps after an edit.
+            destination.drop_tables(&destinations(&spec.tables)).await?;
+        } else if spec.resync && !instances.replaces() {
             // What an earlier mirror left there is replaced.
             destination.drop_tables(&destinations(&spec.tables)).await?;
         }
@@ -56,7 +59,11 @@ impl MirrorRun {
             let settings = instances.source_settings();
             let start = source.alter(&settings).await?;
             let schema = source.schema().await?;
-            instances.store().await?.prepare(&schema).await?;
+            let mut destination = instances.store().await?;
+            if instances.is_beside() {
+                destination.drop_tables(&destinations(&edit.removed)).await?;
+            }
+            destination.prepare(&schema).await?;
             // Added ones too: a table that an unfinished edit removed may be back with another target.
             let changed: Vec<_> =
                 edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
@@ -71,15 +78,29 @@ impl MirrorRun {
         Ok(true)
     }
 
-    /// Takes everything back that a load starts from: slot, publication, the destination's tables and
-    /// the progress. Repeated whole when it is cut off; false when a later request came in between.
+    /// Takes everything back that a load starts from: slot, publication, the progress, and the destination's
+    /// tables where it cannot load beside them. Repeated whole when it is cut off; false when a later request came in between.
     pub(super) async fn forget(&self, instances: &MirrorInstances) -> Result<bool, Failure> {
-        self.watch.info("resync: loading everything again");
+        let beside = instances.replaces();
+        self.watch.info(if beside {
+            "resync: loading everything again, beside the tables that are there: they stay as they are until it is done"
+        } else {
+            "resync: loading everything again"
+        });
         let mut source = instances.source().await?;
         self.remove_from_source(&mut source).await?;
-        instances.store().await?.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
+        let mut destination = match beside {
+            true => instances.store_beside(&self.load_name()).await?,
+            false => instances.store().await?,
+        };
+        // Beside there may be what an earlier load left.
+        destination.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
+        if beside {
+            self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;
+        }
         self.void_letters().await?;
+        self.workshop.latencies.of(self.mirror.id).reset();
         self.observe(MirrorState::Setup).await
     }
 }
@@ -115,7 +136,7 @@ fn names<'a>(tables: impl IntoIterator<Item = &'a TableMapping>) -> Vec<(String,
     tables.into_iter().map(|table| (table.source.clone(), table.destination.clone())).collect()
 }
 
-fn destinations(tables: &[TableMapping]) -> Vec<&str> {
+pub(super) fn destinations(tables: &[TableMapping]) -> Vec<&str> {
     tables.iter().map(|table| table.destination.as_str()).collect()
 }
 

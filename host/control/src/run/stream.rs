@@ -10,6 +10,7 @@ use tarn_wasm::SourceInstance;
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
+use crate::latency::Timed;
 use crate::recent::Remembering;
 use crate::records::sieve::Sieve;
 
@@ -53,8 +54,10 @@ impl MirrorRun {
         resume: Resume,
         run: Run,
     ) -> Result<(), Failure> {
+        let latency = self.workshop.latencies.of(self.mirror.id);
+        latency.begin();
         let parts = StreamParts {
-            source: Remembering::new(source, self.recent()),
+            source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
             transform: instances.transform().await?,
             destination: Sieve::new(
                 Counting::new(
@@ -62,6 +65,7 @@ impl MirrorRun {
                     self.mirror.id,
                     &self.mirror.spec,
                     self.workshop.journal.clone(),
+                    latency,
                 ),
                 instances.sieve(),
             ),

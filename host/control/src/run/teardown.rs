@@ -23,7 +23,9 @@ impl MirrorRun {
                 spec.source_peer
             ));
         }
+        self.remove_beside().await;
         self.workshop.progress.forget(self.mirror.id);
+        self.workshop.latencies.forget(self.mirror.id);
         self.workshop.recent.forget(self.mirror.id);
         if self.observe(MirrorState::Terminated).await? {
             self.watch.info("dropped; the destination's tables stay");
@@ -53,13 +55,17 @@ impl MirrorRun {
     }
 
     async fn try_to_remove(&self) -> Result<(), Failure> {
+        let instances = self.instances_without_scripts().await?;
+        self.take_back(&instances).await
+    }
+
+    /// Instances of source and destination only.
+    pub(super) async fn instances_without_scripts(&self) -> Result<MirrorInstances, Failure> {
         let workshop = &self.workshop;
         // A script plays no part here, and may be gone.
         let spec = tarn_model::MirrorSpec { script: String::new(), ..self.mirror.spec.clone() };
-        let instances =
-            MirrorInstances::new(&workshop.catalog, &workshop.plugins, &spec, &self.watch, self.sieve(&spec))
-                .await?;
-        self.take_back(&instances).await
+        let (catalog, plugins) = (&workshop.catalog, &workshop.plugins);
+        MirrorInstances::new(catalog, plugins, self.mirror.id, &spec, &self.watch, self.sieve(&spec)).await
     }
 
     /// Removes slot and publication of a mirror that only loads.

@@ -55,7 +55,7 @@ impl Instances {
 
     /// A destination that compares rows with what it holds.
     pub(super) async fn comparison(&self) -> Result<ComparisonInstance, Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.destination_peer);
+        let settings = guest_settings::destination(&self.spec, &self.destination_peer, "");
         self.plugins.comparison(&self.destination_peer, &settings, self.log()).await
     }
 

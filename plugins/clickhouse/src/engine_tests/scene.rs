@@ -27,6 +27,18 @@ pub(super) struct Trouble {
     /// Inserts that were ended while others went on.
     pub(super) ends: Cell<u32>,
     pub(super) queries: Cell<u32>,
+    /// The database has no EXCHANGE.
+    pub(super) refuses_exchange: Cell<bool>,
+    /// After so many statements the process ends, at the next one; `None` for never.
+    pub(super) dies_after: Cell<Option<Death>>,
+}
+
+/// The end of the process at a statement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Death {
+    pub(super) statements: u32,
+    /// Whether the server carries out the last one.
+    pub(super) carried_out: bool,
 }
 
 impl Dev {
@@ -44,6 +56,19 @@ impl Client for Dev {
 
     fn query(&mut self, sql: &str) -> Result<Vec<u8>, Error> {
         self.trouble.queries.set(self.trouble.queries.get() + 1);
+        if self.trouble.refuses_exchange.get() && sql.starts_with("EXCHANGE") {
+            return Err(Error { code: 48, message: "not implemented".to_owned() });
+        }
+        if let Some(death) = self.trouble.dies_after.get() {
+            if death.statements == 0 {
+                if death.carried_out {
+                    Self::take(self.server.post(&[], sql.as_bytes()))?;
+                }
+                return Err(Error { code: 0, message: "killed".to_owned() });
+            }
+            let statements = death.statements - 1;
+            self.trouble.dies_after.set(Some(Death { statements, ..death }));
+        }
         let answer = Self::take(self.server.post(&[], sql.as_bytes()))?;
         let limit = self.trouble.answer_bytes_max.get();
         if limit > 0 && answer.len() > limit {
@@ -131,6 +156,12 @@ impl Scene {
     pub(super) fn restart(&mut self) {
         let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
         self.connector = Connector::new(self.config.clone(), client);
+    }
+
+    /// From now on the connector is for a load beside.
+    pub(super) fn load_beside(&mut self, load: &str) {
+        load.clone_into(&mut self.config.beside);
+        self.restart();
     }
 
     /// Does something by another connector of the same mirror.
