@@ -100,7 +100,7 @@ impl Story {
     }
 
     async fn tell_of_peers(&mut self) {
-        self.tell(&["isAlive", "isReady", "getVersion", "getInstanceInfo", "createPeer"]).await;
+        self.tell(&["isAlive", "isReady", "getVersion", "getInstanceInfo", "getMetrics", "createPeer"]).await;
         let body = json!({"peer": clickhouse_peer("analytics")});
         assert_eq!(self.fixture.post("peers/create", body).await.ok()["status"], "CREATED");
         self.tell(&["validatePeer", "comparePeer", "listPeers", "getPeer", "getPeerType"]).await;
