@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tarn_model::{Enumerated as _, Mirror, StreamLatency};
+use tarn_model::{Enumerated as _, Mirror, SlotHealth, StreamLatency};
 
 use crate::latency::Cumulative;
 use crate::{Control, ControlError};
@@ -21,7 +21,13 @@ impl Control {
                 Some((mirror, latency.told(), latency.ever()))
             })
             .collect();
-        Ok(text(&mirrors, &measured))
+        let slots = mirrors
+            .iter()
+            .filter_map(|mirror| Some((mirror.spec.name.as_str(), self.slot_healths().of(mirror.id)?)))
+            .collect::<Vec<_>>();
+        let mut lines = Lines(text(&mirrors, &measured));
+        lines.slots(&slots);
+        Ok(lines.0)
     }
 }
 
@@ -86,6 +92,36 @@ impl Lines {
         let _fits = writeln!(self.0, "{name}{{{}}} {value}", labels.join(","));
     }
 
+    /// How the mirrors' slots are.
+    fn slots(&mut self, slots: &[(&str, SlotHealth)]) {
+        self.begin("tarn_slot_state", "gauge", "1 for the state that a mirror's replication slot is in.");
+        for (mirror, slot) in slots {
+            self.sample("tarn_slot_state", &[("mirror", mirror), ("state", slot.state.name())], 1);
+        }
+        let mut each = |name: &str, help: &str, of: fn(&SlotHealth) -> Option<u64>| {
+            self.begin(name, "gauge", help);
+            for (mirror, slot) in slots {
+                if let Some(value) = of(slot) {
+                    self.sample(name, &[("mirror", mirror)], value);
+                }
+            }
+        };
+        each("tarn_slot_held_bytes", "Bytes of the source's log that a slot holds.", |slot| {
+            Some(slot.held_bytes)
+        });
+        each("tarn_slot_behind_bytes", "Bytes of the log that the mirror has not confirmed.", |slot| {
+            Some(slot.behind_bytes)
+        });
+        each(
+            "tarn_slot_safe_bytes",
+            "Bytes that can be written until what a slot holds is in danger.",
+            |slot| slot.safe_bytes,
+        );
+        each("tarn_slot_seconds_left", "When the safe bytes are used up at the rate of the log.", |slot| {
+            slot.seconds_left
+        });
+    }
+
     fn histogram(&mut self, name: &str, mirror: &str, table: &str, ever: &Cumulative) {
         let bucket = format!("{name}_bucket");
         let labels = [("mirror", mirror), ("table", table)];
@@ -106,7 +142,31 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tarn_model::SlotState;
+
     use super::*;
+
+    #[test]
+    fn what_a_source_does_not_tell_of_a_slot_has_no_line() {
+        let known = SlotHealth {
+            state: SlotState::AtRisk,
+            held_bytes: 9,
+            safe_bytes: Some(5),
+            ..SlotHealth::default()
+        };
+        let mut lines = Lines::default();
+        lines.slots(&[("a", SlotHealth::default()), ("b", known)]);
+        for line in [
+            r#"tarn_slot_state{mirror="a",state="HEALTHY"} 1"#,
+            r#"tarn_slot_state{mirror="b",state="AT_RISK"} 1"#,
+            r#"tarn_slot_held_bytes{mirror="b"} 9"#,
+            r#"tarn_slot_safe_bytes{mirror="b"} 5"#,
+        ] {
+            assert!(lines.0.lines().any(|known| known == line), "{}", lines.0);
+        }
+        assert!(!lines.0.contains(r#"tarn_slot_safe_bytes{mirror="a"}"#), "{}", lines.0);
+        assert!(!lines.0.contains("tarn_slot_seconds_left{"), "{}", lines.0);
+    }
 
     #[test]
     fn labels_are_escaped_and_buckets_add_up() {
