@@ -15,6 +15,12 @@ fn wait_for_slot(scene: &Scene, state: &str) -> Value {
     })
 }
 
+/// Waits for a line of the mirror's log with these words: it is stored after the slot's state is shown.
+#[track_caller]
+fn wait_for_line(scene: &Scene, words: &str) {
+    until_within(PATIENCE, words, || scene.log("items").contains(words).then_some(()));
+}
+
 fn number(slot: &Value, field: &str) -> u64 {
     slot[field].as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{field} of {slot}"))
 }
@@ -44,9 +50,8 @@ fn a_mirror_that_rests_is_warned_of_before_and_when_the_source_gives_its_slot_up
     let slot = wait_for_slot(&scene, "AT_RISK");
     assert!(number(&slot, "secondsLeft") < 3600 && number(&slot, "heldBytes") > 8 << 20, "{slot}");
     assert_eq!(slot["active"], false);
-    let log = scene.log("items");
-    assert!(log.contains("removes what the replication slot holds in about"), "{log}");
-    assert!(log.contains("raise max_slot_wal_keep_size; resume the mirror, or drop it"), "{log}");
+    wait_for_line(&scene, "removes what the replication slot holds in about");
+    wait_for_line(&scene, "raise max_slot_wal_keep_size; resume the mirror, or drop it");
 
     for _ in 0..12 {
         write_log(&scene);
@@ -57,6 +62,5 @@ fn a_mirror_that_rests_is_warned_of_before_and_when_the_source_gives_its_slot_up
 
     scene.postgres.query("SELECT pg_drop_replication_slot('tarn_slot_items')");
     wait_for_slot(&scene, "MISSING");
-    let log = scene.log("items");
-    assert!(log.contains("no such replication slot any more; resync the mirror"), "{log}");
+    wait_for_line(&scene, "no such replication slot any more; resync the mirror");
 }
