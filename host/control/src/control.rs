@@ -13,6 +13,7 @@ use crate::progress::Progress;
 use crate::recent::RecentRecords;
 use crate::records::book::Books;
 use crate::slot_watch::SlotHealths;
+use crate::stage::Stages;
 
 /// What an operator decided.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct ControlParts {
     pub progress: Progress,
     /// How long changes take.
     pub latencies: Latencies,
+    /// Where rows wait for a destination that is away.
+    pub stages: Stages,
     /// What is remembered of dead letters.
     pub books: Books,
     /// Runs scripts that are tried out.

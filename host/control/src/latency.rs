@@ -64,6 +64,7 @@ struct State {
     tables: HashMap<String, Measured>,
     ahead_us: i64,
     lag: Lag,
+    staged_bytes: u64,
 }
 
 /// What is kept of a table: for people, and for who collects metrics.
@@ -128,6 +129,11 @@ impl MirrorLatency {
         self.state().lag.has(sequence);
     }
 
+    /// Notes how much waits in the stage.
+    pub(crate) fn waits(&self, staged_bytes: u64) {
+        self.state().staged_bytes = staged_bytes;
+    }
+
     /// What people see.
     pub(crate) fn told(&self) -> StreamLatency {
         let (now, wall) = (Instant::now(), wall_us());
@@ -135,7 +141,7 @@ impl MirrorLatency {
         let ahead_us = state.ahead_us;
         let lag_us =
             state.lag.oldest_us().map_or(0, |commit| wall.saturating_sub(commit).saturating_add(ahead_us));
-        let State { all, tables, .. } = &mut *state;
+        let State { all, tables, staged_bytes, .. } = &mut *state;
         let mut told: Vec<_> = tables
             .iter_mut()
             .map(|(name, measured)| TableLatency {
@@ -149,6 +155,7 @@ impl MirrorLatency {
         StreamLatency {
             lag_ms: u64::try_from(lag_us).unwrap_or(0) / 1000,
             source_clock_ahead_ms: u64::try_from(ahead_us).unwrap_or(0) / 1000,
+            staged_bytes: *staged_bytes,
             changes: all.ever.count(),
             p50_ms: all.recent.quantile(now, 50),
             p99_ms: all.recent.quantile(now, 99),

@@ -28,6 +28,7 @@ mod script_compilation;
 mod script_runner;
 mod scripts;
 mod slot_watch;
+mod stage;
 mod stores;
 mod supervisor;
 mod validation;
@@ -67,6 +68,7 @@ pub use scripts::{
     RehearsalRequest, RehearsalScript, RolledBack, ScriptComponent, ScriptUpload,
 };
 pub use slot_watch::SlotWatcher;
+pub use stage::Stages;
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;

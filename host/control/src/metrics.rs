@@ -62,6 +62,14 @@ fn text(mirrors: &[Mirror], measured: &[(&Mirror, StreamLatency, Tables)]) -> St
         lines.sample("tarn_mirror_source_clock_ahead_seconds", &labels, seconds(told.source_clock_ahead_ms));
     }
     lines.begin(
+        "tarn_mirror_staged_bytes",
+        "gauge",
+        "Changes that wait in the stage until the destination takes them.",
+    );
+    for (mirror, told, _) in measured {
+        lines.sample("tarn_mirror_staged_bytes", &[("mirror", &mirror.spec.name)], told.staged_bytes);
+    }
+    lines.begin(
         "tarn_mirror_latency_seconds",
         "histogram",
         "From a change's commit until it can be queried.",

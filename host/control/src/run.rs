@@ -36,6 +36,7 @@ use crate::recent::{RecentRecords, Ring};
 use crate::records::Desk;
 use crate::records::book::Books;
 use crate::records::sieve::SieveParts;
+use crate::stage::Stages;
 use crate::watch::Watch;
 
 /// What every run shares.
@@ -46,6 +47,7 @@ pub(crate) struct Workshop {
     pub(crate) journal: Journal,
     pub(crate) progress: Progress,
     pub(crate) latencies: Latencies,
+    pub(crate) stages: Stages,
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
     pub(crate) recent: RecentRecords,
@@ -61,6 +63,7 @@ impl Workshop {
             journal,
             progress: parts.progress.clone(),
             latencies: parts.latencies.clone(),
+            stages: parts.stages.clone(),
             books: parts.books.clone(),
             allowance: control.settings().allowance,
             recent: parts.recent.clone(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tarn_model::{Failure, LogLevel};
-use tarn_replication::{Notice, Observer};
+use tarn_replication::{Notice, Observer, Standing};
 use tarn_wasm::{Level, LogSink};
 
 use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES};
@@ -72,11 +72,22 @@ impl Watch {
 impl Observer for Watch {
     fn notice(&self, notice: Notice<'_>) {
         match notice {
-            Notice::Progress { watermarks, .. } => {
+            Notice::Progress { delivered, staged_bytes, .. } => {
                 if let Some(latency) = &self.latency {
-                    latency.has(watermarks.durable);
+                    latency.has(delivered);
+                    latency.waits(staged_bytes);
                 }
             }
+            Notice::Staging(Standing::Engaged) => {
+                self.warn("changes wait in the stage until the destination takes them; the source can drop its log");
+            }
+            Notice::Staging(Standing::Emptied) => self.info("the destination has everything that waited in the stage"),
+            Notice::Staging(Standing::Full { bytes, bytes_max }) => self.warn(format!(
+                "the stage is full ({} of {} MiB): changes wait at the source, whose log grows; mend the destination, \
+                 or give stage_mib_max more",
+                bytes.div_ceil(1 << 20),
+                bytes_max >> 20
+            )),
             Notice::RowsRead { .. } | Notice::RowsDropped { .. } => {}
             Notice::BatchBegun { number, first_sequence } => {
                 self.journal.put(Entry::BatchBegun { mirror: self.mirror, number, start: first_sequence });

@@ -12,6 +12,8 @@ pub struct StreamLatency {
     /// By how much the source's clock was seen to be ahead of the server's, in milliseconds; times below are
     /// corrected by it. A source's clock that is behind cannot be told from a slow stream.
     pub source_clock_ahead_ms: u64,
+    /// Bytes of changes that wait in the stage until the destination takes them.
+    pub staged_bytes: u64,
     /// Changes that were measured.
     pub changes: u64,
     /// Half of them took no longer, in milliseconds.

@@ -18,6 +18,8 @@
 //! read >= written >= durable >= checkpointed >= confirmed
 //! ```
 //!
+//! What waits in a [`Stage`] for a destination that fails is durable, too.
+//!
 //! - [`Machine`] decides, as a pure function of events; its module documentation holds the argument.
 //! - [`stream()`] performs what the machine decides, for one life of a mirror's stream.
 //! - [`snapshot()`] loads existing rows with several workers; its module documentation says why a load that
@@ -41,11 +43,13 @@ mod ledger;
 mod machine;
 mod observer;
 mod records;
+mod reopening;
 mod retry;
 mod run;
 mod settings;
 mod snapshot;
 mod source;
+mod stage;
 mod stream;
 mod supervise;
 mod transform;
@@ -55,14 +59,16 @@ pub use checkpoint::{BatchRecord, Checkpoint, Checkpoints, Resume};
 pub use destination::{Ack, Destination};
 pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
-pub use machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
+pub use machine::{Effect, Event, Machine, Now, Part, Script, Shelf, Standing, Stopped};
 pub use observer::{Notice, Observer, Silent, Watermarks};
 pub use records::{LeavingOut, RecordDesk, Records};
+pub use reopening::{Opening, Reopening};
 pub use retry::{Remedy, remedy};
 pub use run::Run;
 pub use settings::{SnapshotBounds, SnapshotSettings, StreamBounds, StreamSettings};
 pub use snapshot::{SnapshotEnd, snapshot};
 pub use source::{Changes, HeldSnapshot, PartitionRead, SnapshotSource, Source};
+pub use stage::{NoStage, OpenStage, Stage, Staged, Ticket};
 pub use stream::{StreamParts, stream};
 pub use supervise::{Ended, supervise};
 pub use transform::{Rejection, Transform, Transformed};

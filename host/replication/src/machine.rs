@@ -33,7 +33,10 @@
 //!   any of them   ── Failed ──> Gone
 //! ```
 //!
-//! All four may be busy at the same time: that is how decode, script and write overlap.
+//! Where the run has a stage, a destination that fails in passing rests instead, and what it would get waits in
+//! the stage, which counts as durable (`shelf.rs`).
+//!
+//! All may be busy at the same time: that is how decode, script and write overlap.
 //!
 //! # Phases
 //!
@@ -55,19 +58,25 @@ mod decide;
 mod event;
 mod lineup;
 mod mark;
+mod shelf;
 mod take;
 mod window;
 
 use std::time::Duration;
 
-pub use event::{Effect, Event, Now, Part, Stopped};
+use bytes::Bytes;
+
+pub use event::{Effect, Event, Now, Part, Standing, Stopped};
 use mark::{Checkpointed, Durable, Mark, Marks, Read};
+use shelf::Delivery;
+pub use shelf::Shelf;
 use tarn_model::Failure;
 use window::{Group, Item, Step, Window, Work};
 
 use crate::checkpoint::{BatchRecord, Resume};
 use crate::observer::Watermarks;
 use crate::settings::StreamSettings;
+use crate::stage::Ticket;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -80,6 +89,7 @@ pub struct Machine {
     transform: TransformHand,
     destination: DestinationHand,
     checkpoints: CheckpointsHand,
+    shelf: Option<Shelf>,
     /// Batches that are durable and not yet part of a checkpoint.
     ended: Vec<BatchRecord>,
     /// Number of the batch that began last.
@@ -124,8 +134,12 @@ enum DestinationHand {
     Idle,
     Writing(Group, Mark<Read>),
     Flushing(Group, Mark<Read>),
-    /// The schema's weight; the mark is missing while the rows of the same answer are in line behind.
-    Evolving(u64, Option<Mark<Read>>),
+    /// The mark is missing while the rows of the same answer are in line behind.
+    Evolving(Bytes, Option<Mark<Read>>),
+    /// Busy with what waited in the stage.
+    Delivering(Ticket, Delivery),
+    /// It failed in passing, and is tried again at this time.
+    Resting(Duration),
     Gone,
 }
 
@@ -147,7 +161,7 @@ pub enum Script {
 
 impl Machine {
     /// A machine at the start of a run, with the source open at `resume`.
-    pub fn new(settings: StreamSettings, script: Script, resume: &Resume) -> Self {
+    pub fn new(settings: StreamSettings, script: Script, shelf: Option<Shelf>, resume: &Resume) -> Self {
         settings.bounds.assert_consistent();
         Self {
             settings,
@@ -161,6 +175,7 @@ impl Machine {
             },
             destination: DestinationHand::Idle,
             checkpoints: CheckpointsHand::Idle,
+            shelf,
             ended: Vec::new(),
             batch_number: resume.batch,
             saved_at: None,
@@ -177,6 +192,7 @@ impl Machine {
         let mut effects = Vec::new();
         self.take(now, event, &mut effects);
         self.settle_raw(&mut effects);
+        self.decide_stage(now, &mut effects);
         self.decide_destination(now, &mut effects);
         self.decide_checkpoints(now, &mut effects);
         self.decide_source(now, &mut effects);
@@ -187,10 +203,15 @@ impl Machine {
 
     /// When `Woke` is to be applied unless something happens before; `None` when only an event can help.
     pub fn wake_at(&self) -> Option<Duration> {
-        let batch = match (&self.destination, self.window.steps.front()) {
-            (DestinationHand::Idle, Some(Step { work: Work::Write(group), .. })) => {
+        let direct = matches!(self.destination, DestinationHand::Idle) && self.goes_direct();
+        let batch = match self.window.steps.front() {
+            Some(Step { work: Work::Write(group), .. }) if direct || self.may_stage() => {
                 Some(group.begun.elapsed + self.settings.idle_timeout)
             }
+            _ => None,
+        };
+        let rest = match self.destination {
+            DestinationHand::Resting(until) => Some(until),
             _ => None,
         };
         let bounds = &self.settings.bounds;
@@ -206,7 +227,7 @@ impl Machine {
             }
             _ => None,
         };
-        [batch, save, confirm].into_iter().flatten().min()
+        [batch, rest, save, confirm].into_iter().flatten().min()
     }
 
     /// How far the run is.
@@ -255,11 +276,14 @@ impl Machine {
             && !matches!(self.transform, TransformHand::Applying(..))
             && matches!(self.destination, DestinationHand::Idle)
             && matches!(self.checkpoints, CheckpointsHand::Idle)
+            && self.stage_is_at_rest()
     }
 
     /// Whether no further row can become a checkpoint in this run.
     fn is_hopeless(&self) -> bool {
-        matches!(self.destination, DestinationHand::Gone) || matches!(self.checkpoints, CheckpointsHand::Gone)
+        matches!(self.destination, DestinationHand::Gone)
+            || matches!(self.checkpoints, CheckpointsHand::Gone)
+            || self.stage_is_gone()
     }
 }
 

@@ -6,6 +6,7 @@ use tarn_model::Failure;
 
 use crate::checkpoint::BatchRecord;
 use crate::ledger::PartitionDone;
+use crate::machine::Standing;
 use crate::transform::Rejection;
 
 /// How far a stream is, as sequences of its source.
@@ -32,7 +33,13 @@ pub enum Notice<'a> {
         watermarks: Watermarks,
         /// Bytes held between source and destination.
         window_bytes: u64,
+        /// Everything up to this sequence is at the destination itself, not only in the stage.
+        delivered: u64,
+        /// Bytes that wait in the stage.
+        staged_bytes: u64,
     },
+    /// What became of the stage.
+    Staging(Standing),
     /// Rows arrived from the source.
     RowsRead {
         /// How many.

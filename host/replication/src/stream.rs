@@ -13,16 +13,18 @@ use crate::checkpoint::{BatchRecord, Checkpoints, Resume};
 use crate::config::STEADY_AFTER;
 use crate::destination::Destination;
 use crate::hand::Hand;
-use crate::machine::{Effect, Event, Machine, Now, Part, Script, Stopped};
+use crate::machine::{Effect, Event, Machine, Now, Part, Script, Shelf, Stopped};
 use crate::observer::Notice;
 use crate::records::Records;
+use crate::retry::{BackOff, Remedy, remedy};
 use crate::run::Run;
 use crate::settings::StreamSettings;
 use crate::source::Source;
+use crate::stage::{OpenStage, Stage};
 use crate::transform::Transform;
 
 /// The instances of one life of a stream. They are dropped when it ends.
-pub struct StreamParts<S, T, D, C> {
+pub struct StreamParts<S, T, D, C, G> {
     /// Configured, not yet open.
     pub source: S,
     /// `None` when the mirror has no script; then `T` is [`crate::NoTransform`] where it has no other.
@@ -31,6 +33,9 @@ pub struct StreamParts<S, T, D, C> {
     pub destination: D,
     /// Where positions go.
     pub checkpoints: C,
+    /// Where rows wait while the destination fails in passing. With one, the destination is called again after
+    /// such a failure; `None` ends the run, and then `G` is [`crate::NoStage`] where it has no other.
+    pub stage: Option<OpenStage<G>>,
 }
 
 /// Opens the source at `resume` and streams until `run.stop`, then ends what is under way within the drain
@@ -43,8 +48,8 @@ pub struct StreamParts<S, T, D, C> {
 ///
 /// The first failure of any part, after what could still be finished was. A stop that meets trouble is no
 /// error: see [`Stopped::trouble`].
-pub async fn stream<S, T, D, C>(
-    mut parts: StreamParts<S, T, D, C>,
+pub async fn stream<S, T, D, C, G>(
+    mut parts: StreamParts<S, T, D, C, G>,
     resume: Resume,
     settings: StreamSettings,
     run: Run,
@@ -54,11 +59,18 @@ where
     T: Transform,
     D: Destination,
     C: Checkpoints,
+    G: Stage,
 {
     let script = if parts.transform.is_some() { Script::Present } else { Script::Absent };
     let records = settings.records.clone();
     let drain_deadline = settings.bounds.drain_deadline;
-    let machine = Machine::new(settings, script, &resume);
+    let (stage, shelf) = match parts.stage {
+        Some(OpenStage { stage, waiting, bytes_max }) => {
+            (Hand::new(stage), Some(Shelf::new(waiting, bytes_max)))
+        }
+        None => (Hand::gone(), None),
+    };
+    let machine = Machine::new(settings, script, shelf, &resume);
     // An instance whose opening is dropped is dropped with it.
     match run.stop.run_until_cancelled(parts.source.open(&resume.position)).await {
         Some(opened) => opened?,
@@ -71,7 +83,10 @@ where
             transform: parts.transform.map_or_else(Hand::gone, Hand::new),
             destination: Hand::new(parts.destination),
             checkpoints: Hand::new(parts.checkpoints),
+            stage,
         },
+        rests: run.apart(),
+        delays: run.back_off(),
         records,
         saving: Vec::new(),
         began: Instant::now(),
@@ -80,9 +95,12 @@ where
     stream.run(drain_deadline).await
 }
 
-struct Stream<S, T, D, C> {
+struct Stream<S, T, D, C, G> {
     machine: Machine,
-    hands: Hands<S, T, D, C>,
+    hands: Hands<S, T, D, C, G>,
+    /// Counts the failures of a destination that rests, apart from those that end runs.
+    rests: Run,
+    delays: BackOff,
     records: Records,
     /// The batches of the save in flight.
     saving: Vec<BatchRecord>,
@@ -90,14 +108,15 @@ struct Stream<S, T, D, C> {
     run: Run,
 }
 
-struct Hands<S, T, D, C> {
+struct Hands<S, T, D, C, G> {
     source: Hand<S, Event>,
     transform: Hand<T, Event>,
     destination: Hand<D, Event>,
     checkpoints: Hand<C, Event>,
+    stage: Hand<G, Event>,
 }
 
-impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C> {
+impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S, T, D, C, G> {
     async fn run(&mut self, drain_deadline: Duration) -> Result<Stopped, Failure> {
         let mut event = Event::Woke;
         let mut deadline = None;
@@ -109,7 +128,7 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
                 deadline = Some(Instant::now() + drain_deadline);
             }
             event = match self.next(deadline).await {
-                Some(event) => event,
+                Some(event) => self.ridden_out(event),
                 None => return self.machine.give_up(),
             };
         }
@@ -119,12 +138,15 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
     fn step(&mut self, event: Event) -> Option<Result<Stopped, Failure>> {
         self.tell(&event);
         let before = self.machine.watermarks();
+        let waited = (self.machine.delivered(), self.machine.staged_bytes());
         let now = Now { elapsed: self.began.elapsed(), wall: SystemTime::now() };
         let effects = self.machine.apply(now, event);
         let watermarks = self.machine.watermarks();
-        if watermarks != before {
+        let waits = (self.machine.delivered(), self.machine.staged_bytes());
+        if watermarks != before || waits != waited {
             let window_bytes = self.machine.window_bytes();
-            self.run.observer.notice(Notice::Progress { watermarks, window_bytes });
+            let (delivered, staged_bytes) = waits;
+            self.run.observer.notice(Notice::Progress { watermarks, window_bytes, delivered, staged_bytes });
         }
         for effect in effects {
             match effect {
@@ -135,6 +157,22 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
         None
     }
 
+    /// Passing trouble of the destination is a rest where rows can wait in a stage.
+    fn ridden_out(&mut self, event: Event) -> Event {
+        let failure = match &event {
+            Event::Failed(Part::Destination, failure)
+                if self.machine.rides_out_trouble() && remedy(failure) == Remedy::BackOff =>
+            {
+                failure
+            }
+            _ => return event,
+        };
+        let attempt = self.rests.note_failure();
+        let delay = self.delays.delay(attempt);
+        self.run.observer.notice(Notice::Retrying { failure, attempt, delay });
+        Event::Rests(delay)
+    }
+
     fn tell(&mut self, event: &Event) {
         let observer = &self.run.observer;
         match event {
@@ -143,7 +181,12 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
                     observer.notice(Notice::RowsRead { rows: u64::from(batch.rows) });
                 }
             }
-            Event::Evolved => observer.notice(Notice::SchemaEvolved),
+            Event::Evolved => {
+                observer.notice(Notice::SchemaEvolved);
+                self.rests.note_progress();
+            }
+            Event::Written(ack) if ack.durable => self.rests.note_progress(),
+            Event::Flushed => self.rests.note_progress(),
             Event::Saved => {
                 if !self.saving.is_empty() || self.began.elapsed() >= STEADY_AFTER {
                     self.run.note_progress();
@@ -158,6 +201,7 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
 
     fn begin(&mut self, effect: Effect) {
         let hands = &mut self.hands;
+        let keeps = self.machine.rides_out_trouble();
         match effect {
             Effect::Read(limits) => hands.source.begin(|mut source| async move {
                 let answer = source.read(limits).await.map(Event::Read);
@@ -179,15 +223,15 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
             }
             Effect::Write(batches) => hands.destination.begin(|mut destination| async move {
                 let answer = destination.write(batches).await.map(Event::Written);
-                (destination, answer)
+                (destination, kept(answer, keeps))
             }),
             Effect::Flush => hands.destination.begin(|mut destination| async move {
                 let answer = destination.flush().await.map(|()| Event::Flushed);
-                (destination, answer)
+                (destination, kept(answer, keeps))
             }),
             Effect::Evolve(schema) => hands.destination.begin(|mut destination| async move {
                 let answer = destination.evolve(schema).await.map(|()| Event::Evolved);
-                (destination, answer)
+                (destination, kept(answer, keeps))
             }),
             Effect::Save(checkpoint) => {
                 self.saving.clone_from(&checkpoint.batches);
@@ -196,6 +240,19 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
                     (checkpoints, answer)
                 });
             }
+            Effect::Stage(ticket, staged) => hands.stage.begin(|mut stage| async move {
+                let answer = stage.put(ticket, &staged).await.map(|()| Event::Staged);
+                (stage, answer)
+            }),
+            Effect::Fetch(number) => hands.stage.begin(|mut stage| async move {
+                let answer = stage.get(number).await.map(Event::Fetched);
+                (stage, answer)
+            }),
+            Effect::Unstage(number) => hands.stage.begin(|mut stage| async move {
+                let answer = stage.remove(number).await.map(|()| Event::Unstaged);
+                (stage, answer)
+            }),
+            Effect::Tell(standing) => self.run.observer.notice(Notice::Staging(standing)),
             Effect::Begun { number, first_sequence } => {
                 self.run.observer.notice(Notice::BatchBegun { number, first_sequence });
             }
@@ -214,6 +271,7 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
             biased;
             () = self.run.stop.cancelled(), if deadline.is_none() => return Some(Event::Stop),
             answer = hands.checkpoints.done() => (Part::Checkpoints, answer),
+            answer = hands.stage.done() => (Part::Stage, answer),
             answer = hands.destination.done() => (Part::Destination, answer),
             answer = hands.transform.done() => (Part::Transform, answer),
             answer = hands.source.done() => (Part::Source, answer),
@@ -221,6 +279,16 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints> Stream<S, T, D, C>
             () = sleep_until_some(deadline) => return None,
         };
         Some(answer.unwrap_or_else(|failure| Event::Failed(part, failure)))
+    }
+}
+
+/// A destination that failed in passing stays where it will be called again.
+fn kept(answer: Result<Event, Failure>, keeps: bool) -> Result<Event, Failure> {
+    match answer {
+        Err(failure) if keeps && remedy(&failure) == Remedy::BackOff => {
+            Ok(Event::Failed(Part::Destination, failure))
+        }
+        other => other,
     }
 }
 

@@ -46,3 +46,6 @@ pub const SHOWN_DIFFERENCES: usize = 5;
 
 /// The demo: bytes of one read of a COPY.
 pub const COPY_BYTES: u32 = 1 << 20;
+
+/// The greatest room of a mirror's stage: a terabyte on disk.
+pub const STAGE_MIB_TOP: u32 = 1 << 20;

@@ -9,7 +9,7 @@ use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
     ControlParts, ControlSettings, DriverProbe, Journal, Latencies, LetterReplayer, Plugins, PluginsError,
-    PoolRunner, Progress, RecentRecords, SlotWatcher, Supervisor, Verifier,
+    PoolRunner, Progress, RecentRecords, SlotWatcher, Stages, Supervisor, Verifier,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -25,6 +25,9 @@ use crate::settings::Settings;
 
 /// Folder of compiled components within the data folder.
 const CACHE_FOLDER: &str = "compiled";
+
+/// Folder of what waits for destinations within the data folder.
+const STAGE_FOLDER: &str = "stage";
 
 /// Why the service cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +109,7 @@ impl Server {
                 replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books)),
                 progress: Progress::default(),
                 latencies: Latencies::default(),
+                stages: Stages::new(settings.data_dir.join(STAGE_FOLDER), settings.stage_bytes_max),
                 books,
                 runner: Arc::new(PoolRunner::new(plugins.clone())),
                 recent: RecentRecords::default(),

@@ -16,7 +16,9 @@ use tracing_subscriber::EnvFilter;
 
 use self::reader::Reader;
 pub use self::setting::{Preset, SETTINGS};
-use crate::config::{DEAD_LETTER_MIB_TOP, SCRIPT_BATCH_MS_TOP, SCRIPT_LOG_LINES_TOP, SCRIPT_MEMORY_MIB_TOP};
+use crate::config::{
+    DEAD_LETTER_MIB_TOP, SCRIPT_BATCH_MS_TOP, SCRIPT_LOG_LINES_TOP, SCRIPT_MEMORY_MIB_TOP, STAGE_MIB_TOP,
+};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub username: String,
     pub password: Option<Secret>,
+    /// Room for what one mirror's destination cannot take while it is away.
+    pub stage_bytes_max: u64,
     /// Edition and switches together.
     pub allowance: Allowance,
     pub catalog_url: Option<Secret>,
@@ -125,6 +129,8 @@ fn read(reader: &mut Reader) -> Option<Settings> {
     let log = reader.parse(&setting::LOG, |text| EnvFilter::try_new(text).is_ok().then(|| text.to_owned()));
     let tls = tls(reader);
     let limits = limits(reader);
+    let stage_mib = reader
+        .parse(&setting::STAGE_MIB_MAX, |text| text.parse().ok().filter(|mib: &u32| *mib <= STAGE_MIB_TOP));
     let secret = |setting| reader.text(setting).map(Secret::new);
     Some(Settings {
         listen: listen?,
@@ -136,6 +142,7 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         catalog_url,
         sealing_key: secret(&setting::SEALING_KEY),
         sealing_key_previous: secret(&setting::SEALING_KEY_PREVIOUS),
+        stage_bytes_max: u64::from(stage_mib?) << 20,
         log_format,
         log: log?,
     })

@@ -28,6 +28,7 @@ pub mod random;
 pub mod row;
 pub mod script;
 pub mod seeds;
+pub mod shelf;
 pub mod source;
 pub mod store;
 pub mod storm;

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use tarn_model::{Failure, Position};
 use tarn_replication::{
-    Ack, Batch, Changes, Effect, Event, Machine, Now, Part, Records, Resume, Script, StreamBounds,
-    StreamSettings,
+    Ack, Batch, Changes, Effect, Event, Machine, Now, Part, Records, Resume, Script, Shelf, Staged,
+    StreamBounds, StreamSettings,
 };
 
 use crate::random::Random;
@@ -24,6 +24,8 @@ pub enum Lie {
     Durable,
     /// Checkpoints are called saved that are not.
     Saved,
+    /// Entries are called staged that are not.
+    Staged,
 }
 
 /// What the source delivered with one of its answers; the destination must take all of it in order.
@@ -60,6 +62,14 @@ pub struct MachineBench {
     live_bytes: u64,
     first_failure: Option<String>,
     stopped: bool,
+    /// The stage: entries that wait, with what is in them; `None` where there is no stage.
+    staged: Option<VecDeque<(u64, Staged)>>,
+    /// The stage may be full.
+    small: bool,
+    /// What the stage gave out and the destination does not have for good.
+    fetched: Option<(u64, Staged)>,
+    /// Bytes of the write in flight, which are held until they are durable.
+    writing_bytes: u64,
 }
 
 impl MachineBench {
@@ -79,8 +89,14 @@ impl MachineBench {
         };
         let script = *random.pick(&[Script::Present, Script::Absent]);
         let resume = Resume { position: number_position(0), sequence: 0, batch: 0 };
+        let stage_bytes_max = *random.pick(&[None, Some(u64::MAX), Some(6_000)]);
+        let shelf = stage_bytes_max.map(|bytes_max| Shelf::new(Vec::new(), bytes_max));
         Self {
-            machine: Machine::new(settings.clone(), script, &resume),
+            machine: Machine::new(settings.clone(), script, shelf, &resume),
+            staged: stage_bytes_max.map(|_| VecDeque::new()),
+            small: stage_bytes_max.is_some_and(|bytes_max| bytes_max < u64::MAX),
+            fetched: None,
+            writing_bytes: 0,
             random,
             settings,
             lie,
@@ -130,7 +146,8 @@ impl MachineBench {
                 Effect::Transform(_) => "transform",
                 Effect::Write(_) | Effect::Flush | Effect::Evolve(_) => "destination",
                 Effect::Save(_) => "checkpoints",
-                Effect::Begun { .. } => continue,
+                Effect::Stage(..) | Effect::Fetch(_) | Effect::Unstage(_) => "stage",
+                Effect::Begun { .. } | Effect::Tell(_) => continue,
                 Effect::Finish(_) => {
                     end = Some(effect);
                     continue;
@@ -163,9 +180,18 @@ impl MachineBench {
                 if !single && (rows > bounds.batch_rows_max.into() || bytes > bounds.bounds.batch_bytes_max) {
                     return Err(format!("a write of {rows} rows, {bytes} bytes"));
                 }
-                batches.iter().try_for_each(|batch| self.take(Thing::Rows(number_of(&batch.bytes))))
+                self.give(&Staged::Rows(batches.clone()))
             }
-            Effect::Evolve(schema) => self.take(Thing::Schema(number_of(schema))),
+            Effect::Evolve(schema) => self.give(&Staged::Schema(schema.clone())),
+            Effect::Stage(_, staged) => self.take_all(staged),
+            Effect::Fetch(number) => match self.staged.as_ref().and_then(VecDeque::front) {
+                Some((first, _)) if first == number => Ok(()),
+                first => Err(format!("{number} is fetched where {first:?} waits first")),
+            },
+            Effect::Unstage(number) => match self.fetched.take() {
+                Some((fetched, _)) if fetched == *number => Ok(()),
+                other => Err(format!("{number} is forgotten, and {other:?} was delivered")),
+            },
             Effect::Save(checkpoint) => {
                 let number = number_of(checkpoint.position.as_bytes());
                 match self.things.front() {
@@ -181,6 +207,27 @@ impl MachineBench {
             },
             _ => Ok(()),
         }
+    }
+
+    /// The destination is given what the stage gave out, or what is next in order while nothing waits.
+    fn give(&mut self, given: &Staged) -> Result<(), String> {
+        if let Some((_, fetched)) = &self.fetched {
+            return match fetched == given {
+                true => Ok(()),
+                false => Err(format!("{given:?} is written where {fetched:?} was fetched")),
+            };
+        }
+        if let Some(first) = self.staged.as_ref().and_then(VecDeque::front) {
+            return Err(format!("{given:?} passes {first:?}, which waits"));
+        }
+        if let Staged::Rows(batches) = given {
+            self.writing_bytes = batches.iter().map(|batch| batch.bytes.len() as u64).sum();
+        }
+        self.take_all(given)
+    }
+
+    fn take_all(&mut self, staged: &Staged) -> Result<(), String> {
+        things(staged).into_iter().try_for_each(|thing| self.take(thing))
     }
 
     /// The destination is given something: it must be the next in order.
@@ -230,6 +277,15 @@ impl MachineBench {
     }
 
     fn fail(&mut self, part: &'static str) -> Event {
+        if part == "destination" && self.machine.rides_out_trouble() {
+            // What the stage gave out is still in it; what came directly is to be staged.
+            if self.fetched.take().is_none() {
+                let taken = self.things.iter_mut().filter(|(_, fate)| *fate == Fate::Taken);
+                taken.for_each(|(_, fate)| *fate = Fate::OnItsWay);
+            }
+            self.writing_bytes = 0;
+            return Event::Rests(Duration::from_millis(*self.random.pick(&[0, 10, 3_000, 30_000])));
+        }
         if !self.stopped {
             self.first_failure.get_or_insert_with(|| part.to_owned());
         }
@@ -237,6 +293,7 @@ impl MachineBench {
             "source" => Part::Source,
             "transform" => Part::Transform,
             "destination" => Part::Destination,
+            "stage" => Part::Stage,
             _ => Part::Checkpoints,
         };
         self.live_bytes = 0; // given up, or drained without reading more
@@ -260,20 +317,29 @@ impl MachineBench {
             }
             Effect::Write(batches) => {
                 let bytes = batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();
-                self.live_bytes = self.live_bytes.saturating_sub(bytes);
                 let durable = self.random.chance(50);
-                if durable {
+                let is_direct = self.fetched.is_none();
+                if is_direct && (durable || self.lie == Lie::Durable || self.staged.is_none()) {
+                    self.live_bytes = self.live_bytes.saturating_sub(bytes);
+                    self.writing_bytes = 0;
+                }
+                if durable && is_direct {
                     self.settle(|_, fate| fate == Fate::Taken);
                 }
                 Event::Written(Ack { rows: 0, bytes, durable: durable || self.lie == Lie::Durable })
             }
             Effect::Flush => {
-                self.settle(|_, fate| fate == Fate::Taken);
+                if self.fetched.is_none() {
+                    self.live_bytes = self.live_bytes.saturating_sub(std::mem::take(&mut self.writing_bytes));
+                    self.settle(|_, fate| fate == Fate::Taken);
+                }
                 Event::Flushed
             }
             Effect::Evolve(schema) => {
-                let number = number_of(&schema);
-                self.settle(|thing, _| thing == Thing::Schema(number));
+                if self.fetched.is_none() {
+                    let number = number_of(&schema);
+                    self.settle(|thing, _| thing == Thing::Schema(number));
+                }
                 Event::Evolved
             }
             Effect::Save(checkpoint) => {
@@ -282,7 +348,32 @@ impl MachineBench {
                 }
                 Event::Saved
             }
-            Effect::Begun { .. } | Effect::Finish(_) => unreachable!("no calls"),
+            Effect::Stage(ticket, staged) => {
+                if let Staged::Rows(batches) = &staged {
+                    let bytes = batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();
+                    self.live_bytes = self.live_bytes.saturating_sub(bytes);
+                }
+                if self.lie != Lie::Staged {
+                    let kept = things(&staged);
+                    self.settle(|thing, _| kept.contains(&thing));
+                }
+                self.staged.as_mut().expect("there is a stage").push_back((ticket.number, staged));
+                Event::Staged
+            }
+            Effect::Fetch(number) => {
+                let first = self.staged.as_ref().and_then(|staged| staged.front().cloned());
+                let (first, staged) = first.expect("it was just looked at");
+                assert_eq!(first, number);
+                if !self.machine.is_draining() {
+                    self.fetched = Some((number, staged.clone()));
+                }
+                Event::Fetched(staged)
+            }
+            Effect::Unstage(_) => {
+                self.staged.as_mut().expect("there is a stage").pop_front();
+                Event::Unstaged
+            }
+            Effect::Begun { .. } | Effect::Tell(_) | Effect::Finish(_) => unreachable!("no calls"),
         }
     }
 
@@ -311,7 +402,7 @@ impl MachineBench {
         match (end, &self.first_failure) {
             (Effect::Finish(Ok(stopped)), None) if self.stopped => {
                 let saved_all = self.saved == self.answers || self.lie != Lie::None;
-                match stopped.trouble.is_some() || (saved_all && self.things.is_empty()) {
+                match stopped.trouble.is_some() || self.small || (saved_all && self.things.is_empty()) {
                     true => Ok(()),
                     false => Err(format!("stopped at {} of {} answers", self.saved, self.answers)),
                 }
@@ -319,6 +410,13 @@ impl MachineBench {
             (Effect::Finish(Err(failure)), Some(part)) if failure.code == *part => Ok(()),
             (end, failure) => Err(format!("{end:?} after failure {failure:?}")),
         }
+    }
+}
+
+fn things(staged: &Staged) -> Vec<Thing> {
+    match staged {
+        Staged::Schema(schema) => vec![Thing::Schema(number_of(schema))],
+        Staged::Rows(batches) => batches.iter().map(|batch| Thing::Rows(number_of(&batch.bytes))).collect(),
     }
 }
 

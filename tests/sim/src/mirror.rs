@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tarn_model::Failure;
 use tarn_replication::{
-    Ended, HeldSnapshot, Instances, Records, Run, SnapshotBounds, SnapshotEnd, SnapshotSettings, Stopped,
-    StreamBounds, StreamParts, StreamSettings, TableProgress, snapshot, stream, supervise,
+    Ended, HeldSnapshot, Instances, Records, Reopening, Run, SnapshotBounds, SnapshotEnd, SnapshotSettings,
+    Stopped, StreamBounds, StreamParts, StreamSettings, TableProgress, snapshot, stream, supervise,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,7 @@ use crate::loader::{Loader, table_name};
 use crate::mutant::Mutant;
 use crate::random::Random;
 use crate::script::{Script, mask};
+use crate::shelf::Shelf;
 use crate::source::{Completion, Place, StreamSource};
 use crate::watch::Watch;
 use crate::world::{Life, World};
@@ -52,6 +53,8 @@ pub struct Mirror {
     extent: Extent,
     stream: StreamSettings,
     load: SnapshotSettings,
+    /// The budget of the stage, if there is one.
+    stage_bytes_max: Option<u64>,
     began: Instant,
 }
 
@@ -85,7 +88,16 @@ impl Mirror {
             records,
             bounds: SnapshotBounds { batch_bytes_max, read_bytes_max, ..SnapshotBounds::default() },
         };
-        Self { world: Arc::clone(world), scenario, extent, stream, load, began: Instant::now() }
+        let stage_bytes_max = *random.pick(&[None, Some(u64::MAX), Some(3 * batch_bytes_max)]);
+        Self {
+            world: Arc::clone(world),
+            scenario,
+            extent,
+            stream,
+            load,
+            stage_bytes_max,
+            began: Instant::now(),
+        }
     }
 
     /// Lives until both sides are equal and at rest, or a promise is broken.
@@ -197,6 +209,7 @@ impl Mirror {
         workload.is_finished()
             && self.world.ledger().loaded
             && database.after(place.lsn).is_none()
+            && self.world.shelf().is_empty()
             && database.after(database.confirmed()).is_none()
     }
 
@@ -246,12 +259,22 @@ impl Mirror {
         let parts = StreamParts {
             source: StreamSource::new(life, completion),
             transform: world.is_scripted().then(|| Script::new(life)),
-            destination: Sink::new(life, self.stream.batch_rows_max),
+            destination: self.sink(life),
             checkpoints: Catalog::new(life),
+            stage: self.stage_bytes_max.map(|bytes_max| Shelf::open(life, bytes_max)),
         };
         let resume = world.checkpoints().resume();
         let settings = StreamSettings { records: kept(life), ..self.stream.clone() };
         stream(parts, resume, settings, run).await
+    }
+
+    /// A destination that is opened again after a failure, as one behind a stage is.
+    fn sink(&self, life: &Life) -> Reopening<Sink> {
+        let (life, rows_max) = (life.clone(), self.stream.batch_rows_max);
+        Reopening::new(move || {
+            let life = life.clone();
+            Box::pin(async move { Ok(Sink::new(&life, rows_max)) })
+        })
     }
 
     /// A new point to complete changes at, where the stream has not passed that of the load.
@@ -329,7 +352,9 @@ impl Mirror {
     /// Most bytes of batches that may be alive: the window, a batch on both sides of the script, and what
     /// the workers of a load hold.
     fn bytes_max(&self) -> u64 {
-        let stream = self.stream.bounds.window_bytes_max + u64::from(self.stream.bounds.read_bytes_max);
+        let fetched = self.stage_bytes_max.map_or(0, |_| self.stream.bounds.batch_bytes_max + 512);
+        let stream =
+            self.stream.bounds.window_bytes_max + u64::from(self.stream.bounds.read_bytes_max) + fetched;
         let worker = 2 * self.load.bounds.batch_bytes_max + 3 * u64::from(self.load.bounds.read_bytes_max);
         let load = u64::from(self.load.workers) * worker;
         match self.scenario {

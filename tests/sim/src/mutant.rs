@@ -39,6 +39,10 @@ pub enum Mutant {
     EmptiedForgotten,
     /// A rejected record is kept later than the desk says.
     LettersLate,
+    /// The stage says kept of what it only holds.
+    StagedLate,
+    /// The stage forgets an entry when it gives it out, not when it is delivered.
+    ForgottenBeforeDelivered,
     /// A row that got another key stays under the old one as well.
     OldKeyStays,
     /// Rows of the load have versions of the point they were read at plus a lot: they beat the stream.

@@ -35,7 +35,7 @@ impl Observer for Watch {
     fn notice(&self, notice: Notice<'_>) {
         let mut seen = self.seen.lock().expect("no panic inside");
         match notice {
-            Notice::Progress { watermarks, window_bytes } => {
+            Notice::Progress { watermarks, window_bytes, .. } => {
                 let w = watermarks;
                 if !(w.read >= w.written
                     && w.written >= w.durable

@@ -18,6 +18,7 @@ use crate::mutant::Mutant;
 use crate::random::Random;
 use crate::row::{self, Big, Image, Key, Origin, Row, Version};
 use crate::script::{Fate, mask};
+use crate::shelf::ShelfMemory;
 use crate::store::Store;
 
 /// See the module's documentation.
@@ -27,6 +28,7 @@ pub struct World {
     checkpoints: Mutex<CheckpointMemory>,
     ledger: Mutex<LedgerMemory>,
     letters: Mutex<BTreeSet<Letter>>,
+    shelf: Mutex<ShelfMemory>,
     random: Mutex<Random>,
     delays: Mutex<Random>,
     violations: Mutex<Vec<String>>,
@@ -79,6 +81,7 @@ impl World {
             checkpoints: Mutex::default(),
             ledger: Mutex::default(),
             letters: Mutex::default(),
+            shelf: Mutex::default(),
             random: Mutex::new(random),
             delays: Mutex::new(Random::new(seed ^ 0xde1a)),
             violations: Mutex::default(),
@@ -108,6 +111,11 @@ impl World {
     /// The catalog's snapshot progress.
     pub fn ledger(&self) -> MutexGuard<'_, LedgerMemory> {
         self.ledger.lock().expect("no panic inside")
+    }
+
+    /// What waits in the stage.
+    pub fn shelf(&self) -> MutexGuard<'_, ShelfMemory> {
+        self.shelf.lock().expect("no panic inside")
     }
 
     /// The catalog's dead letters.
@@ -226,9 +234,10 @@ impl World {
             self.violation(format!("{moment} {to}+{rest}, but rejected {key:?} of {version:?} is not kept"));
         }
         drop(letters);
+        let staged: BTreeSet<_> = self.shelf().versions().collect();
         let missing: Vec<_> = passed
             .filter(|row| self.fate(row.key) == Fate::Kept)
-            .filter(|row| !store.is_durable(row))
+            .filter(|row| !store.is_durable(row) && !staged.contains(&row.version))
             .map(|row| (row.key, row.version))
             .collect();
         drop((database, store));

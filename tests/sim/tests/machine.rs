@@ -14,6 +14,11 @@ fn a_write_called_durable_that_is_not_is_caught() {
 }
 
 #[test]
+fn an_entry_called_staged_that_is_not_is_caught() {
+    assert!(some_seed_fails(1_000, |seed| MachineBench::new(seed, Lie::Staged).run()).is_some());
+}
+
+#[test]
 fn a_checkpoint_called_saved_that_is_not_is_caught() {
     assert!(some_seed_fails(100, |seed| MachineBench::new(seed, Lie::Saved).run()).is_some());
 }

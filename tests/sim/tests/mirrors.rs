@@ -55,6 +55,8 @@ fn the_storm_reaches_every_kind_of_weather() {
         "truncate before a read",
         "truncate while loading",
         "letter",
+        "staged",
+        "delivered from the stage",
     ] {
         assert!(sum.get(what).is_some_and(|count| *count >= 20), "{what}: {sum:?}");
     }

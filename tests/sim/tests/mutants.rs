@@ -98,6 +98,16 @@ fn rejected_records_kept_too_late_are_caught() {
     assert_caught(Mutant::LettersLate, Scenario::LoadThenStream);
 }
 
+#[test]
+fn rows_called_staged_that_are_not_are_caught() {
+    assert_caught(Mutant::StagedLate, Scenario::Stream);
+}
+
+#[test]
+fn a_stage_that_forgets_what_is_not_delivered_is_caught() {
+    assert_caught(Mutant::ForgottenBeforeDelivered, Scenario::Stream);
+}
+
 // B193
 #[test]
 fn a_row_left_under_its_old_key_is_caught() {

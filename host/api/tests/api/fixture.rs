@@ -279,6 +279,7 @@ impl Fixture {
             replayer: Arc::clone(&stores) as Arc<dyn Replayer>,
             progress: Progress::default(),
             latencies: tarn_control::Latencies::default(),
+            stages: tarn_control::Stages::none(),
             books: Books::default(),
             runner: Arc::new(Runner),
             recent: RecentRecords::default(),

@@ -59,6 +59,7 @@ fn described(status: &MirrorStatus) -> String {
         ("idle timeout", format!("{} s", config.idle_timeout_seconds)),
         ("rows streamed", grouped(cdc_status.rows_synced)),
         ("lag", lag(&cdc_status.latency)),
+        ("staged", staged(&cdc_status.latency)),
         ("latency", latency(&cdc_status.latency)),
         ("source clock", clock(&cdc_status.latency)),
     ];
@@ -112,6 +113,14 @@ fn lag(latency: &StreamLatency) -> String {
     match (latency.changes, latency.lag_ms) {
         (0, 0) => String::new(),
         (_, lag_ms) => time(lag_ms),
+    }
+}
+
+/// What waits for a destination that is away.
+fn staged(latency: &StreamLatency) -> String {
+    match latency.staged_bytes.div_ceil(1 << 20) {
+        0 => String::new(),
+        mib => format!("{} MiB wait for the destination", grouped(mib)),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The steps before rows move: slot, publication, tables, and the changes an edit asks for.
 
+use std::sync::Arc;
+
 use tarn_model::{Failure, MirrorSpec, MirrorState, PendingEdit, TableMapping};
 use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 
-use super::MirrorRun;
+use super::{MirrorRun, Workshop};
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
@@ -33,6 +35,7 @@ impl MirrorRun {
             destination.drop_tables(&destinations(&spec.tables)).await?;
         }
         destination.prepare(&schema).await?;
+        self.workshop.stages.forget(id).await?;
         catalog.forget_progress(id).await?;
         catalog.begin_load(id, &names(loaded_first(spec, edit))).await?;
         catalog.begin_stream(id, &start).await?;
@@ -55,6 +58,7 @@ impl MirrorRun {
         let catalog = &self.workshop.catalog;
         let id = self.mirror.id;
         if !edit.removed.is_empty() || !edit.added.is_empty() {
+            self.deliver_before(edit).await?;
             let mut source = instances.source().await?;
             let settings = instances.source_settings();
             let start = source.alter(&settings).await?;
@@ -78,6 +82,23 @@ impl MirrorRun {
         Ok(true)
     }
 
+    /// Delivers what waits in the stage before tables come and go: rows, or a TRUNCATE, of a table that is removed and
+    /// added again would otherwise reach what its load brings.
+    async fn deliver_before(&self, edit: &PendingEdit) -> Result<(), Failure> {
+        if self.workshop.stages.waits_after(self.mirror.id).await?.is_none() {
+            return Ok(());
+        }
+        let mut spec = self.mirror.spec.clone();
+        spec.script = String::new(); // what waits has been through it
+        spec.tables.retain(|table| !edit.added.iter().any(|added| added.source == table.source));
+        spec.tables.extend(edit.removed.iter().cloned());
+        let Workshop { catalog, plugins, .. } = &self.workshop;
+        let sieve = self.sieve(&spec);
+        let instances =
+            MirrorInstances::new(catalog, plugins, self.mirror.id, &spec, &self.watch, sieve).await?;
+        self.empty_stage(&Arc::new(instances)).await
+    }
+
     /// Takes everything back that a load starts from: slot, publication, the progress, and the destination's
     /// tables where it cannot load beside them. Repeated whole when it is cut off; false when a later request came in between.
     pub(super) async fn forget(&self, instances: &MirrorInstances) -> Result<bool, Failure> {
@@ -95,6 +116,7 @@ impl MirrorRun {
         };
         // Beside there may be what an earlier load left.
         destination.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
+        self.workshop.stages.forget(self.mirror.id).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
         if beside {
             self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;

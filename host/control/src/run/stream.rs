@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tarn_model::Failure;
-use tarn_replication::{Instances as _, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream};
-use tarn_wasm::SourceInstance;
+use tarn_replication::{
+    Destination as _, Instances as _, Reopening, Resume, Run, Stage as _, Staged, StreamBounds, StreamParts,
+    StreamSettings, Ticket, stream,
+};
+use tarn_wasm::{DestinationInstance, SourceInstance};
 
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
-use crate::latency::Timed;
+use crate::latency::{MirrorLatency, Timed};
 use crate::recent::Remembering;
 use crate::records::sieve::Sieve;
 
@@ -46,6 +49,47 @@ impl MirrorRun {
         resume.ok_or_else(|| Failure::retry("start_missing", "the mirror has no start of its stream"))
     }
 
+    /// The destination of a stream, which is opened at the first write, and anew after each failure.
+    fn destination(
+        &self,
+        instances: &Arc<MirrorInstances>,
+        latency: Arc<MirrorLatency>,
+    ) -> Reopening<Sieve<Counting<DestinationInstance>>> {
+        let (id, spec, journal) = (self.mirror.id, self.mirror.spec.clone(), self.workshop.journal.clone());
+        let instances = Arc::clone(instances);
+        Reopening::new(move || {
+            let (instances, spec) = (Arc::clone(&instances), spec.clone());
+            let (journal, latency) = (journal.clone(), Arc::clone(&latency));
+            Box::pin(async move {
+                let counting = Counting::new(instances.store().await?, id, &spec, journal, latency);
+                Ok(Sieve::new(counting, instances.sieve()))
+            })
+        })
+    }
+
+    /// Delivers what waits in the stage, in its order, before something is done that it must not come after.
+    pub(super) async fn empty_stage(&self, instances: &Arc<MirrorInstances>) -> Result<(), Failure> {
+        let Some(mut open) = self.workshop.stages.open(self.mirror.id).await? else { return Ok(()) };
+        if open.waiting.is_empty() {
+            return Ok(());
+        }
+        self.watch.info("delivering what waits in the stage first");
+        let latency = self.workshop.latencies.of(self.mirror.id);
+        let mut destination = self.destination(instances, latency);
+        for Ticket { number, .. } in open.waiting {
+            match open.stage.get(number).await? {
+                Staged::Schema(schema) => destination.evolve(schema).await?,
+                Staged::Rows(batches) => {
+                    if !destination.write(batches).await?.durable {
+                        destination.flush().await?;
+                    }
+                }
+            }
+            open.stage.remove(number).await?;
+        }
+        Ok(())
+    }
+
     /// Streams what `source` delivers until asked to stop.
     pub(super) async fn stream(
         &self,
@@ -59,16 +103,8 @@ impl MirrorRun {
         let parts = StreamParts {
             source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
             transform: instances.transform().await?,
-            destination: Sieve::new(
-                Counting::new(
-                    instances.store().await?,
-                    self.mirror.id,
-                    &self.mirror.spec,
-                    self.workshop.journal.clone(),
-                    latency,
-                ),
-                instances.sieve(),
-            ),
+            destination: self.destination(instances, latency),
+            stage: self.workshop.stages.open(self.mirror.id).await?,
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {

@@ -24,6 +24,9 @@ impl MirrorRun {
             ));
         }
         self.remove_beside().await;
+        if let Err(failure) = self.workshop.stages.forget(self.mirror.id).await {
+            self.watch.warn(format!("could not remove what waited for the destination: {failure}"));
+        }
         self.workshop.progress.forget(self.mirror.id);
         self.workshop.latencies.forget(self.mirror.id);
         self.workshop.recent.forget(self.mirror.id);

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::instances::Instances;
 use crate::config::{VERIFY_CATCH_UP_MAX, VERIFY_CATCH_UP_POLL};
+use crate::stage::Stages;
 
 /// A point that is held for as long as this lives.
 pub(super) struct Point {
@@ -77,10 +78,19 @@ pub(super) enum Passed {
 }
 
 /// Waits until a mirror's destination has everything that was committed by a sequence.
-pub(super) async fn passed(catalog: &Catalog, mirror: i64, sequence: u64) -> Result<Passed, Failure> {
+pub(super) async fn passed(
+    catalog: &Catalog,
+    stages: &Stages,
+    mirror: i64,
+    sequence: u64,
+) -> Result<Passed, Failure> {
     let deadline = Instant::now() + VERIFY_CATCH_UP_MAX;
     loop {
-        if catalog.resume(mirror).await?.is_some_and(|resume| resume.sequence >= sequence) {
+        // What waits in the stage is before the checkpoint, and not at the destination. It is looked at last: what
+        // leaves it in between is there.
+        if catalog.resume(mirror).await?.is_some_and(|resume| resume.sequence >= sequence)
+            && stages.waits_after(mirror).await?.is_none_or(|after| after >= sequence)
+        {
             return Ok(Passed::Yes);
         }
         let found = catalog.mirror_by_id(mirror).await?;

@@ -22,11 +22,13 @@ use crate::config::{
     VERIFY_RETRY_PAUSE_MAX, VERIFY_RETRY_PAUSE_MIN,
 };
 use crate::run::Workshop;
+use crate::stage::Stages;
 use crate::watch::Watch;
 
 /// Where the state and the progress of one verification are kept.
 pub(super) struct Desk {
     pub(super) catalog: Catalog,
+    pub(super) stages: Stages,
     pub(super) id: i64,
     /// The number up to which keys are part of the sample.
     pub(super) hash_max: u64,
@@ -103,7 +105,12 @@ pub(super) async fn verify(workshop: Workshop, verification: Verification) {
     let id = verification.id;
     let catalog = workshop.catalog.clone();
     let mut tables = verification.tables.clone();
-    let desk = Desk { catalog: catalog.clone(), id, hash_max: hash_max(verification.sample_rate) };
+    let desk = Desk {
+        catalog: catalog.clone(),
+        stages: workshop.stages.clone(),
+        id,
+        hash_max: hash_max(verification.sample_rate),
+    };
     if verification.state == VerificationState::Planned {
         watch.info(format!("verification {id} of {} tables began", tables.len()));
     } else {

@@ -55,7 +55,7 @@ pub(super) async fn judge(
         }
         let point = Point::hold(&sides.instances).await?;
         desk.waiting(point.place.sequence).await?;
-        let outcome = passed(&desk.catalog, sides.mirror.id, point.place.sequence).await?;
+        let outcome = passed(&desk.catalog, &desk.stages, sides.mirror.id, point.place.sequence).await?;
         desk.running().await?;
         if let Passed::No(why) = outcome {
             judged.not_comparable += suspects.len() as u64;

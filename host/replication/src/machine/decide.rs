@@ -1,7 +1,7 @@
 //! What is begun now: at most one call of each part, in the order that makes room first.
 
 use super::event::{Effect, Now, Stopped};
-use super::window::{Step, Work, schema_weight};
+use super::window::{Step, Work};
 use super::{Cause, CheckpointsHand, DestinationHand, Machine, Phase, SourceHand, TransformHand};
 use crate::batch::Limits;
 use crate::checkpoint::Checkpoint;
@@ -9,25 +9,27 @@ use crate::config::BATCH_OVERHEAD_BYTES;
 
 impl Machine {
     pub(super) fn decide_destination(&mut self, now: Now, effects: &mut Vec<Effect>) {
-        if !matches!(self.destination, DestinationHand::Idle) || !self.is_front_due(now) {
+        let free = matches!(self.destination, DestinationHand::Idle) && self.goes_direct();
+        if !free || self.stage_is_gone() || !self.is_front_due(now) {
             return;
         }
         let Some(step) = self.window.steps.pop_front() else { return };
         match step.work {
             Work::Evolve(schema) => {
-                self.destination = DestinationHand::Evolving(schema_weight(&schema), step.through);
+                self.destination = DestinationHand::Evolving(schema.clone(), step.through);
                 effects.push(Effect::Evolve(schema));
             }
-            Work::Write(mut group) => {
+            Work::Write(group) => {
                 let through = step.through.expect("a group with rows has the mark of its last row");
-                effects.push(Effect::Write(std::mem::take(&mut group.batches)));
+                // They are kept until they are safe: a stage takes them if the destination fails.
+                effects.push(Effect::Write(group.batches.clone()));
                 self.destination = DestinationHand::Writing(group, through);
             }
         }
     }
 
     /// Whether the first step in line may begin now.
-    fn is_front_due(&self, now: Now) -> bool {
+    pub(super) fn is_front_due(&self, now: Now) -> bool {
         let Some(Step { work: Work::Write(group), .. }) = self.window.steps.front() else { return true };
         self.window.steps.len() > 1
             || self.is_draining()
@@ -85,7 +87,11 @@ impl Machine {
     pub(super) fn decide_end(&mut self, effects: &mut Vec<Effect>) {
         let at_rest = matches!(self.source, SourceHand::Idle | SourceHand::Gone)
             && !matches!(self.transform, TransformHand::Applying(..))
-            && matches!(self.destination, DestinationHand::Idle | DestinationHand::Gone)
+            && matches!(
+                self.destination,
+                DestinationHand::Idle | DestinationHand::Gone | DestinationHand::Resting(_)
+            )
+            && self.stage_is_at_rest()
             && matches!(self.checkpoints, CheckpointsHand::Idle | CheckpointsHand::Gone);
         if !at_rest || !self.is_draining() {
             return;

@@ -10,6 +10,7 @@ use crate::checkpoint::Checkpoint;
 use crate::destination::Ack;
 use crate::observer::Watermarks;
 use crate::source::Changes;
+use crate::stage::{Staged, Ticket};
 
 /// When an event happened. The machine has no clock of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Now {
     pub wall: SystemTime,
 }
 
-/// One of the four that calls go to.
+/// One of the five that calls go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Read and confirm.
@@ -31,6 +32,24 @@ pub enum Part {
     Destination,
     /// Save.
     Checkpoints,
+    /// Stage, fetch and unstage.
+    Stage,
+}
+
+/// What becomes of the stage, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Rows wait in it.
+    Engaged,
+    /// No more may wait in it: rows wait at the source.
+    Full {
+        /// Bytes that wait.
+        bytes: u64,
+        /// Bytes that may.
+        bytes_max: u64,
+    },
+    /// Everything that waited is delivered.
+    Emptied,
 }
 
 /// Something that happened outside of the machine. All but the last two end the call that the effect of
@@ -51,6 +70,15 @@ pub enum Event {
     Evolved,
     /// The checkpoint is stored.
     Saved,
+    /// An entry is durable in the stage.
+    Staged,
+    /// The stage gave an entry back.
+    Fetched(Staged),
+    /// The stage forgot an entry.
+    Unstaged,
+    /// The call in flight at the destination failed in passing; it is called again after this delay. Only in a
+    /// run that rides such trouble out ([`super::Machine::rides_out_trouble`]).
+    Rests(Duration),
     /// The call in flight at a part failed. The part is not called again.
     Failed(Part, Failure),
     /// Someone asked to stop.
@@ -76,6 +104,14 @@ pub enum Effect {
     Evolve(Bytes),
     /// Save a checkpoint.
     Save(Checkpoint),
+    /// Keep an entry in the stage.
+    Stage(Ticket, Staged),
+    /// Get an entry from the stage.
+    Fetch(u64),
+    /// Let the stage forget an entry.
+    Unstage(u64),
+    /// What became of the stage; nothing to do but to tell.
+    Tell(Standing),
     /// A batch got its first row; nothing to do but to tell.
     Begun {
         /// Its number.

@@ -2,6 +2,7 @@
 
 use super::event::{Effect, Now};
 use super::mark::{Mark, Read};
+use super::shelf::{Shelf, StageHand};
 use super::window::{Group, Item, Step, Work, schema_weight, weight};
 use super::{DestinationHand, Machine, TransformHand};
 use crate::checkpoint::BatchRecord;
@@ -64,7 +65,13 @@ impl Machine {
         match &mut self.destination {
             DestinationHand::Writing(_, through) | DestinationHand::Flushing(_, through) => *through = mark,
             DestinationHand::Evolving(_, through) => *through = Some(mark),
-            DestinationHand::Idle => self.reach_durable(mark),
+            DestinationHand::Idle | DestinationHand::Resting(_) | DestinationHand::Delivering(..) => {
+                match &mut self.shelf {
+                    Some(Shelf { hand: StageHand::Storing(step, _), .. }) => step.through = Some(mark),
+                    // What waits in the stage is durable.
+                    _ => self.reach_durable(mark),
+                }
+            }
             DestinationHand::Gone => {}
         }
     }

@@ -3,7 +3,8 @@
 use tarn_model::Failure;
 
 use super::event::{Effect, Event, Now, Part};
-use super::window::{Item, weight};
+use super::shelf::Delivery;
+use super::window::{Item, schema_weight, weight};
 use super::{Cause, CheckpointsHand, DestinationHand, Machine, Phase, SourceHand, TransformHand};
 use crate::batch::Batch;
 use crate::destination::Ack;
@@ -23,12 +24,19 @@ impl Machine {
             Event::Transformed(batch) => self.take_transformed(batch, effects),
             Event::Written(ack) => self.take_written(now, ack, effects),
             Event::Flushed => match std::mem::replace(&mut self.destination, DestinationHand::Idle) {
-                DestinationHand::Flushing(group, through) => self.end_group(now, group, through),
+                DestinationHand::Flushing(group, through) => {
+                    if self.shelf.is_some() {
+                        self.window.release(group.weight);
+                    }
+                    self.end_group(now, group, through);
+                }
+                DestinationHand::Delivering(ticket, Delivery::Flush) => self.end_delivery(ticket),
                 other => panic!("flushed while the destination is {other:?}"),
             },
             Event::Evolved => match std::mem::replace(&mut self.destination, DestinationHand::Idle) {
-                DestinationHand::Evolving(bytes, through) => {
-                    self.window.release(bytes);
+                DestinationHand::Delivering(ticket, Delivery::Schema) => self.end_delivery(ticket),
+                DestinationHand::Evolving(schema, through) => {
+                    self.window.release(schema_weight(&schema));
                     if let Some(through) = through {
                         self.reach_durable(through);
                     }
@@ -42,6 +50,10 @@ impl Machine {
                 }
                 other => panic!("saved while the checkpoints are {other:?}"),
             },
+            Event::Staged => self.take_staged(now, effects),
+            Event::Fetched(staged) => self.take_fetched(staged, effects),
+            Event::Unstaged => self.take_removed(effects),
+            Event::Rests(delay) => self.take_rest(now, delay),
             Event::Failed(part, failure) => self.take_failed(part, failure),
             Event::Stop => {
                 if matches!(self.phase, Phase::Streaming) {
@@ -87,11 +99,21 @@ impl Machine {
 
     fn take_written(&mut self, now: Now, ack: Ack, effects: &mut Vec<Effect>) {
         match std::mem::replace(&mut self.destination, DestinationHand::Idle) {
-            DestinationHand::Writing(group, through) => {
-                self.window.release(group.weight);
+            DestinationHand::Delivering(ticket, Delivery::Rows) if ack.durable => self.end_delivery(ticket),
+            DestinationHand::Delivering(ticket, Delivery::Rows) => {
+                self.destination = DestinationHand::Delivering(ticket, Delivery::Flush);
+                effects.push(Effect::Flush);
+            }
+            DestinationHand::Writing(mut group, through) => {
                 if ack.durable {
+                    self.window.release(group.weight);
                     self.end_group(now, group, through);
                 } else {
+                    if self.shelf.is_none() {
+                        // Nobody needs them any more: what fails from here on is read again.
+                        group.batches = Vec::new();
+                        self.window.release(group.weight);
+                    }
                     self.marks.written = through.clone().written();
                     self.destination = DestinationHand::Flushing(group, through);
                     effects.push(Effect::Flush);
@@ -115,11 +137,15 @@ impl Machine {
             Part::Destination => {
                 match std::mem::replace(&mut self.destination, DestinationHand::Gone) {
                     DestinationHand::Writing(group, _) => self.window.release(group.weight),
-                    DestinationHand::Evolving(bytes, _) => self.window.release(bytes),
+                    DestinationHand::Flushing(group, _) if self.shelf.is_some() => {
+                        self.window.release(group.weight);
+                    }
+                    DestinationHand::Evolving(schema, _) => self.window.release(schema_weight(&schema)),
                     _ => {}
                 }
                 self.window.clear();
             }
+            Part::Stage => self.lose_stage(),
             Part::Checkpoints => {
                 self.checkpoints = CheckpointsHand::Gone;
                 self.window.clear();

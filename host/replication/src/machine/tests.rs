@@ -39,7 +39,7 @@ impl Bench {
 
     fn with(settings: StreamSettings, script: Script) -> Self {
         let resume = Resume { position: position(100), sequence: 100, batch: 7 };
-        Self { machine: Machine::new(settings, script, &resume), elapsed: Duration::ZERO }
+        Self { machine: Machine::new(settings, script, None, &resume), elapsed: Duration::ZERO }
     }
 
     fn apply(&mut self, event: Event) -> Vec<String> {
@@ -89,6 +89,10 @@ fn text(effect: &Effect) -> String {
             let batches: Vec<_> = checkpoint.batches.iter().map(|batch| (batch.number, batch.rows)).collect();
             format!("save {} {batches:?}", number(&checkpoint.position))
         }
+        Effect::Stage(ticket, _) => format!("stage {} after {}", ticket.number, ticket.after),
+        Effect::Fetch(number) => format!("fetch {number}"),
+        Effect::Unstage(number) => format!("unstage {number}"),
+        Effect::Tell(standing) => format!("tell {standing:?}"),
         Effect::Begun { number, first_sequence } => format!("begun {number} after {first_sequence}"),
         Effect::Finish(Ok(stopped)) => format!("stopped {:?}", stopped.trouble.as_ref().map(|f| &f.code)),
         Effect::Finish(Err(failure)) => format!("failed {}", failure.code),

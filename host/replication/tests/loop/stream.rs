@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use tarn_model::{Failure, FailureClass};
 use tarn_replication::{
-    Records, Resume, Run, Stopped, StreamBounds, StreamParts, StreamSettings, Transform, stream,
+    NoStage, OpenStage, Records, Resume, Run, Stopped, StreamBounds, StreamParts, StreamSettings, Transform,
+    stream,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +34,8 @@ async fn streamed<T: Transform>(
     let stop = CancellationToken::new();
     let run = Run::new(Arc::new(journal.clone()), stop.clone());
     let checkpoints = FakeCheckpoints { journal: journal.clone() };
-    let parts = StreamParts { source, transform, destination, checkpoints };
+    let parts =
+        StreamParts { source, transform, destination, checkpoints, stage: None::<OpenStage<NoStage>> };
     let resume = Resume { position: position(100), sequence: 100, batch: 0 };
     let stopper = async {
         tokio::time::sleep(stop_after).await;

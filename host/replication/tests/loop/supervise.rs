@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tarn_model::{Failure, FailureClass};
 use tarn_replication::{
-    Ended, NoTransform, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream, supervise,
+    Ended, NoStage, NoTransform, OpenStage, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
+    supervise,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +70,7 @@ async fn life(journal: Journal, run: Run, rows: u32) -> Result<tarn_replication:
         transform: None::<NoTransform>,
         destination: FakeDestination::new(&journal, []),
         checkpoints: FakeCheckpoints { journal },
+        stage: None::<OpenStage<NoStage>>,
     };
     let settings = StreamSettings {
         batch_rows_max: 10,

@@ -128,6 +128,13 @@ pub const DEAD_LETTER_MIB_MAX: Setting = Setting {
     meaning: "room for the dead letters of one mirror; it stops when they take more",
 };
 
+pub const STAGE_MIB_MAX: Setting = Setting {
+    name: "stage_mib_max",
+    form: "0 to 1048576 MiB",
+    default: Preset::Value("1024"),
+    meaning: "room in the data folder for what one mirror's destination cannot take while it is away; 0 for none",
+};
+
 pub const CATALOG_URL: Setting = Setting {
     name: "catalog_url",
     form: "a postgres:// URL",
@@ -164,7 +171,7 @@ pub const LOG_FORMAT: Setting = Setting {
 };
 
 /// All of them, in the order of the operator's page.
-pub const SETTINGS: [&Setting; 19] = [
+pub const SETTINGS: [&Setting; 20] = [
     &LISTEN,
     &TLS_CERTIFICATE,
     &TLS_PRIVATE_KEY,
@@ -179,6 +186,7 @@ pub const SETTINGS: [&Setting; 19] = [
     &SCRIPT_OUTPUT_MIB_MAX,
     &SCRIPT_LOG_LINES_MAX,
     &DEAD_LETTER_MIB_MAX,
+    &STAGE_MIB_MAX,
     &CATALOG_URL,
     &SEALING_KEY,
     &SEALING_KEY_PREVIOUS,

@@ -52,7 +52,7 @@ fn the_contract_has_the_lines_it_is_known_for() {
 }
 
 #[test]
-fn line_0_1_has_six_worlds_and_no_capability_more() {
+fn line_0_1_has_seven_worlds_and_no_capability_more() {
     let stores = ["log", "clock", "postgres", "clickhouse"];
     let expected = BTreeMap::from([
         ("source-plugin".to_owned(), world(&stores, &["source"])),
@@ -60,6 +60,7 @@ fn line_0_1_has_six_worlds_and_no_capability_more() {
         ("inspection-plugin".to_owned(), world(&stores, &["inspection"])),
         ("lookup-plugin".to_owned(), world(&stores, &["lookup"])),
         ("comparison-plugin".to_owned(), world(&stores, &["comparison"])),
+        ("replacement-plugin".to_owned(), world(&stores, &["replacement"])),
         // A script sees no store.
         ("script-plugin".to_owned(), world(&["log", "clock"], &["script"])),
     ]);
