@@ -143,7 +143,7 @@ impl MirrorRun {
     async fn work(&self) -> Result<(), Failure> {
         let observer = Arc::clone(&self.watch) as Arc<dyn Observer>;
         let run = Run::new(observer, self.stop.clone());
-        match supervise(&run, |run| self.life(run)).await {
+        match supervise(&run, |run| Box::pin(self.life(run))).await {
             Ok(Ended::Value(LifeEnd::Completed)) => {
                 if self.observe(MirrorState::Completed).await? {
                     self.watch.info("completed: the tables are loaded, and changes were not asked for");

@@ -3,6 +3,7 @@
 use tarn_sdk::Failure;
 
 use crate::client::Error;
+use crate::known_errors::{KNOWN, Known, WhatNow};
 
 /// ClickHouse's error codes that this plugin decides on.
 pub(crate) mod code {
@@ -15,15 +16,6 @@ pub(crate) mod code {
     /// The host's, for an answer beyond what it holds.
     pub(crate) const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
 }
-
-/// Codes of trouble that passes: time-outs and network (159, 160, 209, 210, 279), too many queries or
-/// parts (202, 203, 252, 364, 692), memory and disk (241, 243), replicas and keeper (225, 242, 285, 286,
-/// 319, 999), shutdown, cancellation and overload (236, 394, 439, 667, 733, 735, 745), concurrent DDL
-/// (425, 473, 517; B200), quota (201), object storage (499).
-const PASSING: &[u32] = &[
-    159, 160, 201, 202, 203, 209, 210, 225, 236, 241, 242, 243, 252, 279, 285, 286, 319, 364, 394, 425, 439,
-    473, 499, 517, 667, 692, 733, 735, 745, 999,
-];
 
 /// The failure of an insert. Where the header's types are not the table's, somebody changed a column since the
 /// rows' plan was made (the stream, while a load runs beside it): another attempt looks at the table anew.
@@ -41,27 +33,15 @@ pub(crate) fn of_error(error: Error, doing: &str) -> Failure {
         return Failure::retry("clickhouse_unreachable", format!("{doing}: {}", error.message));
     }
     let message = format!("{doing}: {} (ClickHouse error {})", error.message, error.code);
-    if PASSING.contains(&error.code) {
-        return Failure::retry("clickhouse_busy", message);
-    }
-    let (code, hint) = match error.code {
-        192..=195 | 291 | 516 => {
-            ("clickhouse_authentication", "check the peer's user and password, then resume")
-        }
-        code::ACCESS_DENIED => ("clickhouse_privilege", GRANT),
-        164 => ("clickhouse_read_only", "give the peer's user a profile that may write, then resume"),
-        code::UNKNOWN_DATABASE => ("database_missing", "create the peer's database, then resume"),
-        code::UNKNOWN_TABLE => (
-            "target_missing",
-            "the table was dropped or renamed: bring it back and resume, or resync the mirror",
-        ),
-        10 | 16 | 47 | 53 => (
-            "target_changed",
-            "the table's columns were changed by hand: undo that and resume, or resync the mirror",
-        ),
-        _ => ("clickhouse_refused", ""),
+    let known = KNOWN.iter().find(|known| known.code == error.code);
+    let Some(Known { what_now, hint, .. }) = known else {
+        return Failure::permanent("clickhouse_refused", message);
     };
-    Failure::permanent(code, message).with_hint(hint)
+    match what_now {
+        WhatNow::Retry => Failure::retry("clickhouse_busy", message),
+        WhatNow::Later => Failure::retry("clickhouse_waiting", message).with_hint(*hint),
+        WhatNow::Never(code) => Failure::permanent(code, message).with_hint(*hint),
+    }
 }
 
 /// What the peer's user needs.
@@ -73,23 +53,42 @@ mod tests {
     use tarn_sdk::FailureClass;
 
     use super::*;
+    use crate::known_errors::HEAD;
+
+    fn of(code: u32) -> Failure {
+        of_error(Error { code, message: "m".to_owned() }, "writing to t")
+    }
 
     #[test]
     fn what_passes_is_tried_again_and_what_does_not_has_a_remedy() {
         // B200: a busy ALTER is no reason to give up.
-        for (code, class) in [
-            (0, FailureClass::Retry),
-            (252, FailureClass::Retry),
-            (517, FailureClass::Retry),
-            (999, FailureClass::Retry),
-            (60, FailureClass::Permanent),
-            (516, FailureClass::Permanent),
-            (497, FailureClass::Permanent),
-        ] {
-            let failure = of_error(Error { code, message: "m".to_owned() }, "writing to t");
-            assert_eq!(failure.class, class, "{code}");
+        assert_eq!((of(517).class, of(517).hint.as_str()), (FailureClass::Retry, ""));
+        for known in KNOWN {
+            let failure = of(known.code);
             assert!(failure.message.starts_with("writing to t: m"));
-            assert_eq!(failure.hint.is_empty(), class == FailureClass::Retry, "{code}");
+            let (class, has_hint) = match known.what_now {
+                WhatNow::Retry => (FailureClass::Retry, false),
+                WhatNow::Later => (FailureClass::Retry, true),
+                WhatNow::Never(_) => (FailureClass::Permanent, true),
+            };
+            assert_eq!((failure.class, !failure.hint.is_empty()), (class, has_hint), "{}", known.name);
         }
+        assert_eq!(of(0).class, FailureClass::Retry);
+        assert_eq!(of(77_777).class, FailureClass::Permanent, "nobody knows whether it passes");
+    }
+
+    #[test]
+    fn the_page_has_the_table() {
+        let page = include_str!("../FAILURES.md");
+        let (before, rest) = page.split_once(&format!("{HEAD}\n")).expect("the page has a table");
+        let found: Vec<_> = rest.lines().take_while(|line| line.starts_with('|')).collect();
+        let wanted: Vec<_> = KNOWN.iter().map(Known::line).collect();
+        assert!(before.contains("## "), "it has a title");
+        assert_eq!(found.join("\n"), wanted.join("\n"));
+    }
+
+    #[test]
+    fn codes_are_in_order_and_each_once() {
+        assert!(KNOWN.is_sorted_by(|a, b| a.code < b.code));
     }
 }

@@ -35,6 +35,7 @@ mod filling;
 mod inserts;
 mod inspection;
 mod key_literal;
+mod known_errors;
 mod origin;
 mod plan;
 mod read_back;

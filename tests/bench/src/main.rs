@@ -4,17 +4,20 @@
 //! snapshot   rows/s of a mirror's load       against one `COPY … (FORMAT binary)` to nowhere
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
 //! memory     peak of the process             during one transaction of millions of rows
+//! latency    ms from a change's commit until it can be queried, as the product tells, at 20,000 changes a second
 //! api        ms to an answer                  with 200 mirrors, at 500 requests a second
 //! script     µs a record in the sandbox      against the same runtime built natively, and mlua; JavaScript against Lua
 //! hostile    records/s of a script           beside one that loops for ever, against alone
 //! ```
 //!
-//! Arguments name the parts to measure: `script`, `hostile`, `api`, `rows` (snapshot, stream and memory); none means all.
+//! Arguments name the parts to measure: `script`, `hostile`, `api`, `rows` (snapshot, stream and memory), `latency`;
+//! none means all.
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
 
 mod api;
 mod dataset;
 mod hostile;
+mod latency;
 mod limits;
 mod measure;
 mod memory;
@@ -49,6 +52,11 @@ fn main() {
     }
     if wanted("rows") {
         measure_rows(&mut table);
+    }
+    if wanted("latency") {
+        let scene = Scene::start();
+        dataset::create(&scene.postgres, 1);
+        latency::run(&scene, &mut table);
     }
     table.print();
 }

@@ -19,6 +19,15 @@ fn problems(scene: &mut Scene, tables: &[Table]) -> Vec<String> {
 const TARGET: &str = "table_mappings[0].destination_table_identifier";
 
 #[test]
+fn known_errors_have_the_names_that_the_server_gives_them() {
+    let scene = Scene::new();
+    for known in crate::known_errors::KNOWN {
+        let name = scene.rows(&format!("SELECT errorCodeToName({})", known.code));
+        assert_eq!(name, [known.name], "{}", known.code);
+    }
+}
+
+#[test]
 fn a_fresh_mirror_has_no_problem_and_leaves_no_trace() {
     let mut scene = Scene::new();
     assert_eq!(problems(&mut scene, &[items()]), [""; 0]);
