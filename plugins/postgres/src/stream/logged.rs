@@ -19,7 +19,7 @@ impl Decoding {
     pub(super) fn logged(&mut self, logged: &Logged<'_>, out: &mut Outgoing) -> Result<(), Failure> {
         let header = if logged.transactional { self.within()? } else { self.apart(Lsn(logged.end)) };
         let Some(header) = header else { return Ok(()) };
-        let table = *out.log.get_or_insert_with(|| out.writer.add_table(&nowhere()));
+        let table = *out.log.get_or_insert_with(|| out.writer.add_table(nowhere()));
         let prefix = String::from_utf8_lossy(logged.prefix);
         out.writer.log_message(table, &header, &LogMessage { prefix: &prefix, content: logged.content });
         Ok(())
