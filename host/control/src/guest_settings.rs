@@ -3,6 +3,9 @@
 use serde_json::json;
 use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
 
+/// The mirror's `env` that says whether large transactions are taken before they commit.
+const IN_PROGRESS: &str = "TARN_STREAM_IN_PROGRESS";
+
 /// What the source is configured with. `loading` are the tables of which the destination may lack rows
 /// that the stream changes.
 pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
@@ -16,6 +19,7 @@ pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
         "loading": loading,
         // Without a script nobody takes them: they need not come.
         "messages": !spec.script.is_empty(),
+        "inProgress": spec.env.get(IN_PROGRESS).is_some_and(|value| value == "true"),
     })
     .to_string()
 }

@@ -56,7 +56,7 @@ async fn entry_points(name: &str, component: &[u8]) -> Result<Vec<String>, Strin
     struct Description {
         entry_points: Vec<String>,
     }
-    let config = RuntimeConfig { cache_dir: None, instances_max: INSTANCES };
+    let config = RuntimeConfig { cache_dir: None, spool_dir: None, instances_max: INSTANCES };
     let runtime = Runtime::new(config).map_err(|error| error.to_string())?;
     let loaded =
         runtime.load(&Manifest::script(name), component.to_vec()).await.map_err(|error| error.to_string())?;

@@ -29,6 +29,9 @@ const CACHE_FOLDER: &str = "compiled";
 /// Folder of what waits for destinations within the data folder.
 const STAGE_FOLDER: &str = "stage";
 
+/// Folder of what sources put aside within the data folder. Its files have no names: it looks empty.
+const SPOOL_FOLDER: &str = "spool";
+
 /// Why the service cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -92,7 +95,8 @@ impl Server {
             .local_addr()
             .map_err(|source| ServeError::Listen { address: settings.listen, source })?;
         let cache_dir = Some(settings.data_dir.join(CACHE_FOLDER));
-        let runtime = Runtime::new(RuntimeConfig { cache_dir, ..RuntimeConfig::default() })?;
+        let spool_dir = Some(settings.data_dir.join(SPOOL_FOLDER));
+        let runtime = Runtime::new(RuntimeConfig { cache_dir, spool_dir, ..RuntimeConfig::default() })?;
         let plugins = Plugins::load(runtime, bundle()).await?;
         let plugins = plugins.with_script_limits(settings.allowance.script_limits());
         let books = Books::default();

@@ -4,8 +4,10 @@ pub mod clickhouse;
 mod clock;
 mod log;
 pub mod postgres;
+pub(crate) mod spool;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -24,11 +26,13 @@ pub enum Capability {
     Postgres,
     /// Statements and inserts to a ClickHouse peer.
     Clickhouse,
+    /// Bytes put aside.
+    Spool,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Log, Self::Clock, Self::Postgres, Self::Clickhouse];
+    pub const ALL: [Self; 5] = [Self::Log, Self::Clock, Self::Postgres, Self::Clickhouse, Self::Spool];
 
     /// Its name in manifests, which is the name of its interface.
     pub fn name(self) -> &'static str {
@@ -37,6 +41,7 @@ impl Capability {
             Self::Clock => "clock",
             Self::Postgres => "postgres",
             Self::Clickhouse => "clickhouse",
+            Self::Spool => "spool",
         }
     }
 
@@ -61,12 +66,14 @@ pub struct Capabilities {
     pub postgres: Option<tarn_postgres::Client>,
     /// The peer it may send statements to.
     pub clickhouse: Option<tarn_clickhouse::Client>,
+    /// The folder in which it may put bytes aside.
+    pub spool: Option<PathBuf>,
 }
 
 impl Capabilities {
     /// No store, and a log that keeps nothing.
     pub fn none() -> Self {
-        Self { log: Arc::new(NoLog), postgres: None, clickhouse: None }
+        Self { log: Arc::new(NoLog), postgres: None, clickhouse: None, spool: None }
     }
 
     /// No store.
@@ -90,6 +97,7 @@ impl fmt::Debug for Capabilities {
         f.debug_struct("Capabilities")
             .field("postgres", &self.postgres.is_some())
             .field("clickhouse", &self.clickhouse.is_some())
+            .field("spool", &self.spool)
             .finish_non_exhaustive()
     }
 }

@@ -179,6 +179,7 @@ fn linker(engine: &Engine, granted: &BTreeSet<Capability>) -> wasmtime::Result<L
             Capability::Clickhouse => {
                 host::clickhouse::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?
             }
+            Capability::Spool => host::spool::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?,
         }
     }
     Ok(linker)

@@ -9,6 +9,8 @@ pub struct RuntimeConfig {
     /// Where compiled components are kept between starts, a folder of the service's own; `None` compiles
     /// anew at each load. Whoever can write there decides what code this process runs.
     pub cache_dir: Option<PathBuf>,
+    /// Where instances of sources put bytes aside, a folder of the service's own; `None` gives them no room.
+    pub spool_dir: Option<PathBuf>,
     /// Instances that live at the same time. Each reserves 4 GiB of address space (not memory), so that
     /// compiled code needs no bounds checks.
     pub instances_max: u32,
@@ -17,7 +19,7 @@ pub struct RuntimeConfig {
 impl Default for RuntimeConfig {
     /// No cache, and room for a hundred mirrors with a handful of workers each.
     fn default() -> Self {
-        Self { cache_dir: None, instances_max: 512 }
+        Self { cache_dir: None, spool_dir: None, instances_max: 512 }
     }
 }
 
@@ -98,6 +100,13 @@ pub(crate) const HANDLES_OPEN_MAX: usize = 8;
 
 /// Handles that wasmtime tracks for an instance: of the resources above.
 pub(crate) const HANDLES_MAX: usize = 64;
+
+/// Bytes that an instance may put aside: a transaction of some thirty million rows, and what a machine can usually
+/// spare. A source that finds no room does without.
+pub(crate) const SPOOL_BYTES_MAX: u64 = 8 << 30;
+
+/// Files of one instance: each is an open one of the process, which may have thousands.
+pub(crate) const SPOOL_FILES_MAX: usize = 128;
 
 /// Bytes of one log line; longer ones are cut (wit/v0.1/capabilities.wit promises it).
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 8 << 10;

@@ -1,5 +1,6 @@
 //! The sandbox as the rest of the host sees it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,6 +35,7 @@ pub struct Runtime(Arc<Shared>);
 struct Shared {
     engine: Engine,
     cache: Option<Cache>,
+    spool_dir: Option<PathBuf>,
     /// Shared with every instance, which it outlives.
     ticker: Arc<Ticker>,
 }
@@ -48,7 +50,15 @@ pub enum StartError {
     #[error("the folder for compiled plugins, {path}, cannot be used")]
     Cache {
         /// The folder.
-        path: std::path::PathBuf,
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The folder for bytes put aside cannot be made.
+    #[error("the folder for bytes that plugins put aside, {path}, cannot be made")]
+    Spool {
+        /// The folder.
+        path: PathBuf,
         /// Why.
         source: std::io::Error,
     },
@@ -71,8 +81,13 @@ impl Runtime {
             }
             None => None,
         };
+        if let Some(path) = &config.spool_dir {
+            let made = std::fs::create_dir_all(path);
+            made.map_err(|source| StartError::Spool { path: path.clone(), source })?;
+        }
+        let spool_dir = config.spool_dir;
         let ticker = Ticker::start(engine.clone()).map_err(StartError::Ticker)?;
-        Ok(Self(Arc::new(Shared { engine, cache, ticker: Arc::new(ticker) })))
+        Ok(Self(Arc::new(Shared { engine, cache, spool_dir, ticker: Arc::new(ticker) })))
     }
 
     /// Checks, compiles and links a component or a core module under its manifest. Compiling takes a
@@ -97,6 +112,7 @@ impl Runtime {
         capabilities: Capabilities,
         limits: Limits,
     ) -> Result<SourceInstance, Failure> {
+        let capabilities = Capabilities { spool: self.0.spool_dir.clone(), ..capabilities };
         SourceInstance::new(component, capabilities, limits).await
     }
 

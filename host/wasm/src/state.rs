@@ -3,6 +3,7 @@
 use wasmtime::component::ResourceTable;
 
 use crate::capability::Capabilities;
+use crate::capability::spool::Spool;
 use crate::config::{HANDLES_OPEN_MAX, Limits};
 use crate::log::Log;
 use crate::meter::Meter;
@@ -13,6 +14,7 @@ pub(crate) struct State {
     pub(crate) meter: Meter,
     pub(crate) postgres: Option<tarn_postgres::Client>,
     pub(crate) clickhouse: Option<tarn_clickhouse::Client>,
+    pub(crate) spool: Spool,
     /// Open sessions and inserts.
     pub(crate) handles: ResourceTable,
 }
@@ -26,6 +28,7 @@ impl State {
             meter: Meter::new(limits),
             postgres: capabilities.postgres,
             clickhouse: capabilities.clickhouse,
+            spool: Spool::new(capabilities.spool),
             handles,
         }
     }

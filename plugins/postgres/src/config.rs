@@ -44,6 +44,18 @@ pub(crate) const SERVER_MAJOR_MIN: u32 = 13;
 /// The first server whose standbys decode their log.
 pub(crate) const STANDBY_MAJOR_MIN: u32 = 16;
 
+/// The first server that sends transactions before they commit: protocol version 2.
+pub(crate) const IN_PROGRESS_SINCE_MAJOR: u32 = 14;
+
+/// The first server whose protocol says where a transaction was aborted: version 4.
+pub(crate) const PROTOCOL_4_SINCE_MAJOR: u32 = 16;
+
+/// Bytes of a transaction in progress that are held before they are put aside: a call of the host for each.
+pub(crate) const PUT_ASIDE_BYTES: usize = 256 << 10;
+
+/// Bytes that are read back at once.
+pub(crate) const READ_BACK_BYTES: u32 = 1 << 20;
+
 /// The first server whose pgoutput sends messages of the log.
 pub(crate) const MESSAGES_SINCE_MAJOR: u32 = 14;
 

@@ -42,7 +42,7 @@ mod validate;
 mod value;
 
 pub use inspection::inspect;
-pub use peer::{HostPeer, Peer, Session};
+pub use peer::{HostPeer, Peer, Session, Spool};
 pub use source::PostgresSource;
 
 tarn_sdk::export_source!(PostgresSource, lookup);

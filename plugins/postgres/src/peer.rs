@@ -1,7 +1,7 @@
 //! The server as this plugin reaches it: through the host, or in tests through anything else.
 
-use tarn_sdk::Failure;
 use tarn_sdk::postgres::{Error, Row};
+use tarn_sdk::{Failure, spool};
 
 /// Opens sessions with one server.
 pub trait Peer {
@@ -19,6 +19,22 @@ pub trait Peer {
     /// # Errors
     /// What the server, or the way to it, answered.
     fn open_replication(&self) -> Result<Self::Session, Error>;
+
+    /// Where what is too much to hold can be put aside.
+    fn spool(&self) -> &impl Spool;
+}
+
+/// Bytes put aside in files: the interface `spool` of `wit/v0.1/capabilities.wit`.
+#[expect(clippy::missing_errors_doc, reason = "each says that there is no room, or what the disk answered")]
+pub trait Spool {
+    /// Puts bytes at the end of a file.
+    fn append(&self, file: u64, bytes: &[u8]) -> Result<(), spool::Error>;
+    /// Bytes of a file from an offset on; empty at its end.
+    fn read(&self, file: u64, offset: u64, bytes_max: u32) -> Result<Vec<u8>, spool::Error>;
+    /// Gives up a file.
+    fn remove(&self, file: u64);
+    /// Gives up all files.
+    fn clear(&self);
 }
 
 /// One connection: the resource `session` of `wit/v0.1/capabilities.wit`, which says what each function
@@ -58,6 +74,28 @@ impl Peer for HostPeer {
 
     fn open_replication(&self) -> Result<Self::Session, Error> {
         Self::Session::open_replication()
+    }
+
+    fn spool(&self) -> &impl Spool {
+        self
+    }
+}
+
+impl Spool for HostPeer {
+    fn append(&self, file: u64, bytes: &[u8]) -> Result<(), spool::Error> {
+        spool::append(file, bytes)
+    }
+
+    fn read(&self, file: u64, offset: u64, bytes_max: u32) -> Result<Vec<u8>, spool::Error> {
+        spool::read(file, offset, bytes_max)
+    }
+
+    fn remove(&self, file: u64) {
+        spool::remove(file);
+    }
+
+    fn clear(&self) {
+        spool::clear();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Messages of the output plugin pgoutput, protocol version 1, as
+//! Messages of the output plugin pgoutput, protocol versions 1, 2 and 4, as
 //! <https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html> describes them.
 //!
 //! A message is read in place; a tuple's columns are read when they are reached.
@@ -50,6 +50,23 @@ pub(crate) enum Message<'a> {
         relations: &'a [u8],
     },
     Logged(Logged<'a>),
+    /// What follows up to the end of the block is of a transaction that has not committed.
+    StreamStart {
+        transaction: u32,
+    },
+    StreamStop,
+    /// A transaction that was sent before has committed.
+    StreamCommit {
+        transaction: u32,
+        commit: u64,
+        end: u64,
+        commit_time_us: i64,
+    },
+    /// A transaction that was sent before, or a part of one, was rolled back.
+    StreamAbort {
+        transaction: u32,
+        part: u32,
+    },
     /// Origins: nothing to replicate (B145).
     Other,
 }
@@ -180,7 +197,27 @@ pub(crate) fn frame(payload: &[u8]) -> Result<Frame<'_>, Damaged> {
 #[inline]
 pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Damaged> {
     let (tag, rest) = data.split_first().ok_or(Damaged)?;
+    body(*tag, Reader(rest))
+}
+
+/// Reads a message from within a block of a transaction in progress, and says which part of the transaction it is of:
+/// the number of the transaction itself, or of a transaction within it.
+#[inline]
+pub(crate) fn message_in_progress(data: &[u8]) -> Result<(u32, Message<'_>), Damaged> {
+    let (tag, rest) = data.split_first().ok_or(Damaged)?;
     let mut reader = Reader(rest);
+    // An origin is said once for the block.
+    let part = if *tag == b'O' { 0 } else { reader.u32()? };
+    Ok((part, body(*tag, reader)?))
+}
+
+/// Whether a message ends a block.
+pub(crate) fn ends_block(data: &[u8]) -> bool {
+    data.first() == Some(&b'E')
+}
+
+#[inline]
+fn body(tag: u8, mut reader: Reader<'_>) -> Result<Message<'_>, Damaged> {
     let message = match tag {
         b'I' => {
             let relation = reader.u32()?;
@@ -238,19 +275,31 @@ pub(crate) fn message(data: &[u8]) -> Result<Message<'_>, Damaged> {
             let length = reader.u32()? as usize;
             Message::Logged(Logged { transactional, end, prefix, content: reader.take(length)? })
         }
+        b'S' => Message::StreamStart { transaction: reader.u32()? },
+        b'E' => Message::StreamStop,
+        b'c' => {
+            let transaction = reader.u32()?;
+            // Flags, which are not used.
+            reader.take(1)?;
+            let (commit, end) = (reader.u64()?, reader.u64()?);
+            let commit_time_us = (reader.u64()? as i64).saturating_add(SERVER_EPOCH_US);
+            Message::StreamCommit { transaction, commit, end, commit_time_us }
+        }
+        // Protocol 4 has place and time after these.
+        b'A' => Message::StreamAbort { transaction: reader.u32()?, part: reader.u32()? },
         b'O' => Message::Other,
         _ => return Err(Damaged),
     };
     Ok(message)
 }
 
-/// Bytes that are not what protocol version 1 says they are.
+/// Bytes that are not what the protocol says they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
 impl From<Damaged> for Failure {
     fn from(_: Damaged) -> Self {
-        let message = "a message of the stream is not in the form of protocol version 1";
+        let message = "a message of the stream is not in the form of the protocol";
         Self::permanent("stream_unreadable", message).with_hint("check that the slot's plugin is pgoutput")
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) unreadable: Vec<(usize, String)>,
     /// Whether messages in the log are delivered.
     pub(crate) messages: bool,
+    /// Whether large transactions are taken before they commit.
+    pub(crate) in_progress: bool,
 }
 
 /// The publication the stream reads.
@@ -70,8 +72,8 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        let SourceConfig { mirror, slot, messages, .. } = config;
-        Self { mirror, slot, publication, tables, unreadable, messages }
+        let SourceConfig { mirror, slot, messages, in_progress, .. } = config;
+        Self { mirror, slot, publication, tables, unreadable, messages, in_progress }
     }
 
     /// The mapping of a table.

@@ -4,7 +4,10 @@ use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
-use crate::config::{MESSAGES_SINCE_MAJOR, PAUSE_MS, SLOT_ATTEMPTS_BEFORE_TERMINATION, SLOT_ATTEMPTS_MAX};
+use crate::config::{
+    IN_PROGRESS_SINCE_MAJOR, MESSAGES_SINCE_MAJOR, PAUSE_MS, PROTOCOL_4_SINCE_MAJOR,
+    SLOT_ATTEMPTS_BEFORE_TERMINATION, SLOT_ATTEMPTS_MAX,
+};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session, flag, number, single, text};
 use crate::position::Position;
@@ -132,8 +135,13 @@ pub(crate) fn start<P: Peer>(
         }
         (false, _) => "",
     };
+    let (protocol, streaming) = match server.major() {
+        PROTOCOL_4_SINCE_MAJOR.. if settings.in_progress => (4, ", streaming 'parallel'"),
+        IN_PROGRESS_SINCE_MAJOR.. if settings.in_progress => (2, ", streaming 'on'"),
+        _ => (1, ""),
+    };
     let command = format!(
-        "START_REPLICATION SLOT {} LOGICAL {} (proto_version '1', publication_names {}{messages})",
+        "START_REPLICATION SLOT {} LOGICAL {} (proto_version '{protocol}', publication_names {}{messages}{streaming})",
         ident(&settings.slot),
         position.end,
         publication_names(settings.publication.name())

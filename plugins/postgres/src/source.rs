@@ -6,6 +6,7 @@ use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
 use tarn_sdk::{
     Changes, Description, Failure, Inspect, Limits, Lookup, Problem, Snapshot, Source, SourceConfig, log,
+    spool,
 };
 
 use crate::added;
@@ -16,7 +17,7 @@ use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
-use crate::peer::{HostPeer, Peer, Reads, Session};
+use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::Position;
 use crate::publication::{self, PublishedTable};
 use crate::server::{Server, log_end};
@@ -320,6 +321,10 @@ impl<P: Peer> PostgresSource<P> {
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
+        if self.settings.in_progress {
+            // What an earlier stream put aside comes again.
+            self.side.peer().spool().clear();
+        }
         let mut replication = self.open_replication()?;
         let cluster = Cluster::of(&mut replication)?;
         cluster.require(&mut replication, &position)?;
@@ -348,7 +353,21 @@ impl<P: Peer> PostgresSource<P> {
     /// `value_unreadable` for a record; what ended the stream.
     pub fn read(&mut self, limits: Limits) -> Result<Changes, Failure> {
         let stream = self.stream.as_mut().ok_or_else(not_open)?;
-        stream.read(&mut self.side, &self.settings, limits)
+        match stream.read(&mut self.side, &self.settings, limits) {
+            Err(failure) if failure.code == spool::Error::FULL => {
+                log::warn(&format!(
+                    "{}: large transactions come once they have committed, until the mirror starts again",
+                    failure.message
+                ));
+                let position = stream.position().to_bytes();
+                self.side.peer().spool().clear();
+                self.settings.in_progress = false;
+                self.open(&position)?;
+                let stream = self.stream.as_mut().ok_or_else(not_open)?;
+                stream.read(&mut self.side, &self.settings, limits)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Lets the server forget everything before a position.

@@ -1,11 +1,13 @@
 //! The stream: from the walsender's messages to batches.
 //!
-//! Transactions come whole and in the order of their commits. A row's version is the place of its
+//! Transactions come whole and in the order of their commits, or are put aside until they commit
+//! ([`in_progress`]). A row's version is the place of its
 //! transaction's commit record and its number within the transaction, so that replaying gives the same
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
 mod described;
+mod in_progress;
 mod joined;
 mod loading;
 mod logged;
@@ -19,13 +21,16 @@ use crate::cluster::Cluster;
 use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
-use crate::pgoutput::{Frame, Message, Old, Tuple, frame, message, split_frame};
+use crate::pgoutput::{
+    Frame, Message, Old, Tuple, ends_block, frame, message, message_in_progress, split_frame,
+};
 use crate::position::{Partial, Position};
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
 use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
+use in_progress::{Committed, InProgress};
 use loading::Found;
 use relations::Learned;
 pub(crate) use relations::Relations;
@@ -53,6 +58,9 @@ struct Decoding {
     transaction: Option<Transaction>,
     /// A transaction of which an earlier instance delivered a part, until it comes again.
     resume: Option<Partial>,
+    in_progress: InProgress,
+    /// The transaction that is read back: it comes before what is in the inbox.
+    committed: Option<Committed>,
     relations: Relations,
     types: Types,
 }
@@ -81,6 +89,13 @@ impl Transaction {
             transaction: u64::from(self.number),
         }
     }
+}
+
+/// Whether what comes was delivered before, as a part of the transaction that the position is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Again,
+    First,
 }
 
 /// A row as it came.
@@ -154,8 +169,16 @@ impl<S: Session> Stream<S> {
         surroundings: Surroundings,
     ) -> Self {
         let Position { end, partial, .. } = *position;
-        let decoding =
-            Decoding { cluster, end, transaction: None, resume: partial, relations, types: Types::default() };
+        let decoding = Decoding {
+            cluster,
+            end,
+            transaction: None,
+            resume: partial,
+            in_progress: InProgress::default(),
+            committed: None,
+            relations,
+            types: Types::default(),
+        };
         Self {
             session,
             inbox: Vec::new(),
@@ -217,6 +240,11 @@ impl<S: Session> Stream<S> {
         })
     }
 
+    /// Everything delivered so far is before this position.
+    pub(crate) fn position(&self) -> Position {
+        self.decoding.position()
+    }
+
     /// Lets the server forget what is before a position.
     pub(crate) fn confirm(&mut self, position: &Position) -> Result<(), Failure> {
         // The end of complete transactions: one that is delivered in part must be sent again.
@@ -247,10 +275,21 @@ impl<S: Session> Stream<S> {
         out: &mut Outgoing,
     ) -> Result<Inbox, Failure> {
         while !out.is_full() {
-            let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else { return Ok(Inbox::Empty) };
             let before = self.decoding.transaction;
-            match self.decoding.apply(payload, side, settings, out) {
-                Ok(Step::Taken) => self.taken += 4 + payload.len(),
+            let step = if self.decoding.committed.is_some() {
+                self.decoding.read_back(side, settings, out)
+            } else {
+                let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else {
+                    return Ok(Inbox::Empty);
+                };
+                let step = self.decoding.apply(payload, side, settings, out);
+                if matches!(step, Ok(Step::Taken)) {
+                    self.taken += 4 + payload.len();
+                }
+                step
+            };
+            match step {
+                Ok(Step::Taken) => {}
                 Ok(Step::Left) => return Ok(Inbox::NextBatch),
                 Ok(Step::Waits) => return Ok(Inbox::Waiting),
                 Err(failure) => {
@@ -304,7 +343,58 @@ impl Decoding {
                 return Ok(Step::Taken);
             }
         };
-        match message(data)? {
+        if self.in_progress.is_in_block() && !ends_block(data) {
+            self.in_progress.put(data, side.peer().spool())?;
+            return Ok(Step::Taken);
+        }
+        self.take_message(message(data)?, side, settings, out)
+    }
+
+    /// Takes the next message of a transaction that is read back.
+    fn read_back<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        let Some(mut committed) = self.committed.take() else { return Ok(Step::Taken) };
+        match committed.fill(side.peer().spool()) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.transaction = None;
+                self.end = self.end.max(committed.end);
+                committed.forget(side.peer().spool());
+                return Ok(Step::Taken);
+            }
+            Err(failure) => {
+                self.committed = Some(committed);
+                return Err(failure);
+            }
+        }
+        let step = match message_in_progress(committed.message()) {
+            // The server describes a relation once for the whole transaction, whatever becomes of its parts.
+            Ok((_, message @ (Message::Relation(_) | Message::Type { .. }))) => {
+                self.take_message(message, side, settings, out)
+            }
+            Ok((part, _)) if committed.is_undone(part) => Ok(Step::Taken),
+            Ok((_, message)) => self.take_message(message, side, settings, out),
+            Err(damaged) => Err(damaged.into()),
+        };
+        if matches!(step, Ok(Step::Taken)) {
+            committed.pass();
+        }
+        self.committed = Some(committed);
+        step
+    }
+
+    fn take_message<P: Peer>(
+        &mut self,
+        message: Message<'_>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        match message {
             Message::Insert { relation, new } => {
                 self.row(relation, &Change { op: Op::Insert, new: Some(new), old: Old::None }, side, out)?;
             }
@@ -322,14 +412,15 @@ impl Decoding {
                 self.end = self.end.max(Lsn(end));
             }
             Message::Relation(relation) => {
-                let learned = self.relations.learn(relation, side, settings, &mut self.types)?;
+                let turn = self.turn();
+                let learned = self.relations.learn(relation, turn, side, settings, &mut self.types)?;
                 if let Learned::Changed(changed) = learned {
                     if out.writer.rows() > 0 {
                         return Ok(Step::Left);
                     }
                     out.schema.retain(|described| described.table.id != changed.table().id);
                     out.schema.push(changed.description());
-                    self.relations.keep(changed);
+                    self.relations.keep(changed, turn);
                 }
             }
             Message::Type { oid } => self.types.forget(oid),
@@ -338,6 +429,15 @@ impl Decoding {
             }
             Message::Truncate { relations } => self.truncate(relations, out)?,
             Message::Logged(logged) => self.logged(&logged, out)?,
+            Message::StreamStart { transaction } => self.in_progress.start(transaction),
+            Message::StreamStop => self.in_progress.stop(side.peer().spool())?,
+            Message::StreamCommit { transaction, commit, end, commit_time_us } => {
+                self.begin(Lsn(commit), commit_time_us, transaction);
+                self.committed = Some(self.in_progress.commit(transaction, Lsn(end)));
+            }
+            Message::StreamAbort { transaction, part } => {
+                self.in_progress.abort(transaction, part, side.peer().spool());
+            }
             Message::Other => {}
         }
         Ok(Step::Taken)
@@ -357,6 +457,13 @@ impl Decoding {
         if self.transaction.is_none() && end > self.end {
             self.end = end;
             self.resume = self.resume.filter(|partial| partial.commit >= end);
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        match &self.transaction {
+            Some(transaction) if transaction.rows < transaction.before.rows => Turn::Again,
+            _ => Turn::First,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod imports {
                 import tarn:plugin/clock@0.1.3;
                 import tarn:plugin/postgres@0.1.3;
                 import tarn:plugin/clickhouse@0.1.3;
+                import tarn:plugin/spool@0.1.3;
             }
         ",
         generate_all,
@@ -33,6 +34,7 @@ pub mod source {
             "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
             "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
             "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/spool@0.1.3": crate::bindings::imports::tarn::plugin::spool,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,

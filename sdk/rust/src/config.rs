@@ -25,6 +25,8 @@ pub struct SourceConfig {
     pub loading: Vec<String>,
     /// Whether messages in the source's log are delivered too: there is a script that may want them.
     pub messages: bool,
+    /// Whether large transactions are taken before they commit, where the source can send them so.
+    pub in_progress: bool,
 }
 
 /// One table of a source.

@@ -29,7 +29,7 @@
 //! ordinary unit tests reach. `wit/README.md` has the whole way.
 //!
 //! The crate is the contract `wit/v0.1` in Rust and nothing else: a plugin that needs a host function
-//! calls it here ([`log`], [`clock`], [`postgres`], [`clickhouse`]) and imports it by that, and a
+//! calls it here ([`log`], [`clock`], [`postgres`], [`clickhouse`], [`spool`]) and imports it by that, and a
 //! function that it does not call is not imported. Batches move across as the bytes they are.
 
 #[doc(hidden)]
@@ -41,6 +41,7 @@ pub mod inspection;
 pub mod instance;
 pub mod log;
 pub mod postgres;
+pub mod spool;
 pub mod sql;
 
 mod comparison;

@@ -354,8 +354,8 @@ async fn what_people_write_is_not_too_deep() {
 #[tokio::test]
 async fn a_loop_in_a_function_is_stopped_by_its_run_time() {
     let script = compile("function onRecord(r) { for (;;) {} }");
-    let runtime =
-        Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
+    let runtime = Runtime::new(RuntimeConfig { instances_max: 2, ..RuntimeConfig::default() })
+        .expect("the sandbox starts");
     let component = runtime.load(&Manifest::script("script"), script.component).await.expect("it loads");
     let limits = Limits { run_time_max: Duration::from_millis(300), ..Limits::script() };
     let mut instance =

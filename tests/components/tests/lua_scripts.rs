@@ -125,7 +125,8 @@ async fn stored_scripts_that_are_required_become_part_of_the_component() {
     // A module has no entry point: it compiles, and no mirror can use it.
     let module = compile("return { x = 1 }");
     assert_eq!(module.entry_points, [""; 0]);
-    let component = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("it starts");
+    let component =
+        Runtime::new(RuntimeConfig { instances_max: 2, ..RuntimeConfig::default() }).expect("it starts");
     let loaded = component.load(&Manifest::script("script"), module.component).await.expect("it loads");
     let mut instance =
         component.script(&loaded, Capabilities::none(), Limits::script()).await.expect("it is instantiated");

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tarn_batch::{Table, TableIndex};
 use tarn_sdk::{Description, Failure, Fill, log};
 
-use super::Outgoing;
 use super::described::Described;
 use super::joined::joined;
+use super::{Outgoing, Turn};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
 use crate::fill;
@@ -194,17 +194,18 @@ impl Relations {
     }
 
     /// Takes a description that the stream gives before a relation's first row, and again after every
-    /// change.
+    /// change. One that comes again was looked at the first time; the marks are of a later place.
     pub(super) fn learn<P: Peer>(
         &mut self,
         relation: Relation<'_>,
+        turn: Turn,
         side: &mut Side<P>,
         settings: &Settings,
         types: &mut Types,
     ) -> Result<Learned, Failure> {
         let name = TableName::new(relation.schema, relation.name);
         let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
-            self.put(relation.oid, Entry::Ignored);
+            self.put(relation.oid, Entry::Ignored, turn);
             return Ok(Learned::Known);
         };
         let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
@@ -217,11 +218,11 @@ impl Relations {
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
             let joined = match self.marks.get(&mapping.name) {
-                Some(mark) => {
+                Some(mark) if turn == Turn::First => {
                     described.require_columns(&replicated, mark, settings.publication.name())?;
                     joined(&replicated, mark, &self.server, side, settings)?
                 }
-                None => Attributes::default(),
+                _ => Attributes::default(),
             };
             let mapped = &replicated.mapped;
             replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
@@ -235,20 +236,21 @@ impl Relations {
         }
         let table = replicated.table();
         if self.delivered.get(&table.id) == Some(&table.version) {
-            self.put(relation.oid, Entry::Mapped(Box::new(replicated)));
+            self.put(relation.oid, Entry::Mapped(Box::new(replicated)), turn);
             return Ok(Learned::Known);
         }
         Ok(Learned::Changed(Box::new(replicated)))
     }
 
     /// Takes what was learned, now that it reaches the host before the next row.
-    pub(super) fn keep(&mut self, changed: Box<Replicated>) {
+    pub(super) fn keep(&mut self, changed: Box<Replicated>, turn: Turn) {
         self.deliver([changed.table()]);
-        self.put(changed.oid, Entry::Mapped(changed));
+        self.put(changed.oid, Entry::Mapped(changed), turn);
     }
 
-    fn put(&mut self, oid: u32, entry: Entry) {
+    fn put(&mut self, oid: u32, entry: Entry, turn: Turn) {
         if let Entry::Mapped(replicated) = &entry
+            && turn == Turn::First
             && let Some(mark) = self.marks.get_mut(&replicated.name())
             && let Some(delivered) = replicated.attributes()
         {

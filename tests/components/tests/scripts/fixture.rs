@@ -11,8 +11,8 @@ use tarn_wasm::{
 
 /// An instance of a script with a log, not open yet.
 pub async fn instance(script: &CompiledScript, limits: Limits, log: Arc<dyn LogSink>) -> ScriptInstance {
-    let runtime =
-        Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
+    let runtime = Runtime::new(RuntimeConfig { instances_max: 2, ..RuntimeConfig::default() })
+        .expect("the sandbox starts");
     let component =
         runtime.load(&Manifest::script("script"), script.component.clone()).await.expect("it loads");
     runtime.script(&component, Capabilities::log(log), limits).await.expect("it is instantiated")

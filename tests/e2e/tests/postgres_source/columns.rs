@@ -4,7 +4,7 @@ use tarn_batch::text::write_text;
 use tarn_batch::{Table, Type};
 use tarn_sdk::{Description, Limits, SourceConfig};
 
-use crate::fixture::{Seen, Source, config, limits, rows, source};
+use crate::fixture::{Seen, Source, config, limits, rows, source, stream};
 use crate::{major, server};
 
 /// What a stream delivers, the schemas with the rows that follow each.
@@ -266,5 +266,27 @@ fn a_column_that_joins_the_publication_late_is_not_filled() {
         "ALTER PUBLICATION joining_pub SET TABLE joining (id, a, c); INSERT INTO joining VALUES (2, 2, 7)",
     );
     assert_eq!(filled(&mut source), []);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_transaction_that_adds_a_column_resumes_anywhere_within() {
+    // What is sent again is described as it was then, which is not a publication that lacks the column.
+    let server = server();
+    server.query("CREATE TABLE within (id int PRIMARY KEY)");
+    let mut source = source(server, config("within", &["public.within"]));
+    let start = source.setup().expect("a slot");
+    server.query(
+        "BEGIN; INSERT INTO within VALUES (1), (2); ALTER TABLE within ADD a int; INSERT INTO within VALUES (3, 3), (4, 4);
+         ALTER TABLE within ADD b text DEFAULT 'x'; INSERT INTO within VALUES (5, 5, 'y'); COMMIT",
+    );
+    source.open(&start).expect("the stream");
+    let (whole, positions) = stream(&mut source, 5, 1).expect("rows");
+    assert_eq!(whole.iter().map(|row| row.after.len()).collect::<Vec<_>>(), [1, 1, 2, 2, 3]);
+    for (at, position) in positions.iter().enumerate().take(4) {
+        source.open(position).expect("the stream");
+        let (rest, _) = stream(&mut source, 4 - at, 1).expect("rows");
+        assert_eq!(rest, whole[at + 1..], "after row {at}");
+    }
     source.teardown().expect("no failure");
 }

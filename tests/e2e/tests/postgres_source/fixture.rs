@@ -1,5 +1,7 @@
 //! The plugin over the driver, natively, against a real server.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -7,10 +9,10 @@ use tarn_batch::text::write_text;
 use tarn_batch::{Batch, Cell, Op, Table, Type, Version};
 use tarn_harness::Postgres;
 use tarn_model::{PostgresConfig, Secret};
-use tarn_plugin_postgres::{Peer, PostgresSource, Session};
+use tarn_plugin_postgres::{Peer, PostgresSource, Session, Spool};
 use tarn_postgres::{Client, Connection};
 use tarn_sdk::postgres::{Error, Row};
-use tarn_sdk::{Failure, Limits, SourceConfig, SourceTable};
+use tarn_sdk::{Failure, Limits, SourceConfig, SourceTable, spool};
 use tokio::runtime::Runtime;
 
 /// Nothing waits this long unless something is wrong.
@@ -27,6 +29,54 @@ pub struct DriverPeer {
     client: Client,
     /// Every copy that a session was asked for.
     copies: Arc<Mutex<Vec<String>>>,
+    aside: Aside,
+}
+
+/// What is put aside, and how much may be.
+#[derive(Clone, Debug)]
+pub struct Aside {
+    files: Arc<Mutex<HashMap<u64, Vec<u8>>>>,
+    /// How many bytes were ever put aside.
+    pub bytes: Arc<AtomicUsize>,
+    pub bytes_max: usize,
+}
+
+impl Aside {
+    pub fn of(bytes_max: usize) -> Self {
+        Self { files: Arc::default(), bytes: Arc::default(), bytes_max }
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> usize {
+        self.files.lock().expect("no panic").len()
+    }
+}
+
+impl Spool for Aside {
+    fn append(&self, file: u64, bytes: &[u8]) -> Result<(), spool::Error> {
+        let mut files = self.files.lock().expect("no panic");
+        if files.values().map(Vec::len).sum::<usize>() + bytes.len() > self.bytes_max {
+            return Err(spool::Error { full: true, message: "no room".to_owned() });
+        }
+        files.entry(file).or_default().extend_from_slice(bytes);
+        self.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn read(&self, file: u64, offset: u64, bytes_max: u32) -> Result<Vec<u8>, spool::Error> {
+        let files = self.files.lock().expect("no panic");
+        let rest = files.get(&file).map_or(&[][..], |bytes| &bytes[offset as usize..]);
+        // Whatever is asked for, a message may come in parts.
+        Ok(rest[..rest.len().min(bytes_max as usize).min(10_007)].to_vec())
+    }
+
+    fn remove(&self, file: u64) {
+        self.files.lock().expect("no panic").remove(&file);
+    }
+
+    fn clear(&self) {
+        self.files.lock().expect("no panic").clear();
+    }
 }
 
 /// A session of the driver, called as a plugin calls it.
@@ -50,7 +100,7 @@ impl DriverPeer {
             database: server.database().to_owned(),
             ..PostgresConfig::default()
         });
-        Self { client, copies: Arc::default() }
+        Self { client, copies: Arc::default(), aside: Aside::of(1 << 30) }
     }
 
     fn session(&self, opened: Result<Connection, tarn_postgres::Error>) -> Result<DriverSession, Error> {
@@ -68,6 +118,10 @@ impl Peer for DriverPeer {
 
     fn open_replication(&self) -> Result<DriverSession, Error> {
         self.session(runtime().block_on(self.client.open_replication()))
+    }
+
+    fn spool(&self) -> &impl Spool {
+        &self.aside
     }
 }
 
@@ -134,11 +188,18 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
             .collect(),
         loading: Vec::new(),
         messages: false,
+        in_progress: false,
     }
 }
 
 pub fn source(server: &Postgres, config: SourceConfig) -> Source {
     PostgresSource::new(DriverPeer::new(server), config)
+}
+
+/// The same with a place to put things aside.
+pub fn spooling_source(server: &Postgres, config: SourceConfig, aside: &Aside) -> Source {
+    let peer = DriverPeer { aside: aside.clone(), ..DriverPeer::new(server) };
+    PostgresSource::new(peer, SourceConfig { in_progress: true, ..config })
 }
 
 /// The same, and the copies that it will ask for.

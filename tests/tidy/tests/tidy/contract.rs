@@ -55,7 +55,11 @@ fn the_contract_has_the_lines_it_is_known_for() {
 fn line_0_1_has_seven_worlds_and_no_capability_more() {
     let stores = ["log", "clock", "postgres", "clickhouse"];
     let expected = BTreeMap::from([
-        ("source-plugin".to_owned(), world(&stores, &["source"])),
+        // What a source cannot hold it may put aside.
+        (
+            "source-plugin".to_owned(),
+            world(&["log", "clock", "postgres", "clickhouse", "spool"], &["source"]),
+        ),
         ("destination-plugin".to_owned(), world(&stores, &["destination"])),
         ("inspection-plugin".to_owned(), world(&stores, &["inspection"])),
         ("lookup-plugin".to_owned(), world(&stores, &["lookup"])),
