@@ -7,7 +7,7 @@ pub mod postgres;
 pub(crate) mod spool;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -67,7 +67,7 @@ pub struct Capabilities {
     /// The peer it may send statements to.
     pub clickhouse: Option<tarn_clickhouse::Client>,
     /// The folder in which it may put bytes aside.
-    pub spool: Option<PathBuf>,
+    pub spool: Option<Arc<Path>>,
 }
 
 impl Capabilities {

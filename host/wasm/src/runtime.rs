@@ -1,6 +1,6 @@
 //! The sandbox as the rest of the host sees it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ pub struct Runtime(Arc<Shared>);
 struct Shared {
     engine: Engine,
     cache: Option<Cache>,
-    spool_dir: Option<PathBuf>,
+    spool_dir: Option<Arc<Path>>,
     /// Shared with every instance, which it outlives.
     ticker: Arc<Ticker>,
 }
@@ -85,7 +85,7 @@ impl Runtime {
             let made = std::fs::create_dir_all(path);
             made.map_err(|source| StartError::Spool { path: path.clone(), source })?;
         }
-        let spool_dir = config.spool_dir;
+        let spool_dir = config.spool_dir.map(Arc::from);
         let ticker = Ticker::start(engine.clone()).map_err(StartError::Ticker)?;
         Ok(Self(Arc::new(Shared { engine, cache, spool_dir, ticker: Arc::new(ticker) })))
     }
@@ -109,10 +109,10 @@ impl Runtime {
     pub async fn source(
         &self,
         component: &Component,
-        capabilities: Capabilities,
+        mut capabilities: Capabilities,
         limits: Limits,
     ) -> Result<SourceInstance, Failure> {
-        let capabilities = Capabilities { spool: self.0.spool_dir.clone(), ..capabilities };
+        capabilities.spool.clone_from(&self.0.spool_dir);
         SourceInstance::new(component, capabilities, limits).await
     }
 

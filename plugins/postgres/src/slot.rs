@@ -135,6 +135,11 @@ pub(crate) fn start<P: Peer>(
         }
         (false, _) => "",
     };
+    if settings.in_progress && server.major() < IN_PROGRESS_SINCE_MAJOR {
+        log::info(
+            "large transactions come once they have committed: PostgreSQL sends them before from version 14 on",
+        );
+    }
     let (protocol, streaming) = match server.major() {
         PROTOCOL_4_SINCE_MAJOR.. if settings.in_progress => (4, ", streaming 'parallel'"),
         IN_PROGRESS_SINCE_MAJOR.. if settings.in_progress => (2, ", streaming 'on'"),

@@ -45,7 +45,8 @@ enum Beside {
 
 /// Records a second through a script that changes a field.
 async fn rate(batch: &Batch, beside: Beside) -> f64 {
-    let sandbox = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 4 }).expect("the sandbox");
+    let sandbox =
+        Runtime::new(RuntimeConfig { instances_max: 4, ..RuntimeConfig::default() }).expect("the sandbox");
     let over = Arc::new(AtomicBool::new(false));
     let hostile = (beside == Beside::Loop).then(|| {
         let (sandbox, batch, over) = (sandbox.clone(), batch.clone(), Arc::clone(&over));

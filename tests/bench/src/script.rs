@@ -134,7 +134,8 @@ fn mlua(source: &str, batch: &Batch) -> f64 {
 }
 
 async fn sandboxed(script: CompiledScript, batch: &Batch) -> f64 {
-    let runtime = Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox");
+    let runtime =
+        Runtime::new(RuntimeConfig { instances_max: 2, ..RuntimeConfig::default() }).expect("the sandbox");
     let component = runtime.load(&Manifest::script("bench"), script.component).await.expect("it loads");
     let mut instance =
         runtime.script(&component, Capabilities::none(), Limits::script()).await.expect("an instance");

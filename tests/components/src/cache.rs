@@ -9,7 +9,8 @@ use crate::sandbox::{MISBEHAVING, manifest, read, tight};
 
 /// Loads the bad guest in a sandbox of its own, as a new process would.
 async fn load(dir: &Path) -> (Runtime, Component) {
-    let config = RuntimeConfig { cache_dir: Some(dir.to_owned()), instances_max: 2 };
+    let config =
+        RuntimeConfig { cache_dir: Some(dir.to_owned()), instances_max: 2, ..RuntimeConfig::default() };
     let runtime = Runtime::new(config).expect("sandbox");
     let component = runtime.load(&manifest(), MISBEHAVING).await.expect("loaded");
     (runtime, component)

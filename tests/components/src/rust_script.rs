@@ -50,8 +50,8 @@ fn users(rows: &[(&str, Option<&str>)]) -> Batch {
 #[tokio::test]
 async fn a_script_in_rust_is_uploaded_and_runs() {
     let script = compile_wasm("regions", REGIONS).expect("it is a script");
-    let runtime =
-        Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 2 }).expect("the sandbox starts");
+    let runtime = Runtime::new(RuntimeConfig { instances_max: 2, ..RuntimeConfig::default() })
+        .expect("the sandbox starts");
     let component = runtime.load(&Manifest::script("regions"), script.component).await.expect("it loads");
     let mut instance =
         runtime.script(&component, Capabilities::none(), Limits::script()).await.expect("an instance");

@@ -28,7 +28,7 @@ pub(crate) fn manifest() -> Manifest {
 }
 
 pub(crate) fn runtime() -> Runtime {
-    Runtime::new(RuntimeConfig { cache_dir: None, instances_max: 16 }).expect("sandbox")
+    Runtime::new(RuntimeConfig { instances_max: 16, ..RuntimeConfig::default() }).expect("sandbox")
 }
 
 /// A sandbox with the bad guest loaded, made once for all tests.

@@ -70,7 +70,8 @@ pub struct MirrorSpec {
     pub recent_records: u32,
     /// The types the destination's tables are made of; kept for clients that send it.
     pub system: TypeSystem,
-    /// Settings by name; kept for clients that send them.
+    /// Settings by name. `TARN_STREAM_IN_PROGRESS`, when it is `true`, takes large transactions before they commit;
+    /// others are kept for clients that send them.
     pub env: BTreeMap<String, String>,
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::bindings::tarn::plugin::spool::{Error, Host};
@@ -17,7 +17,7 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     /// Where its files are; without, it has none.
-    folder: Option<PathBuf>,
+    folder: Option<Arc<Path>>,
     files: HashMap<u64, Spooled>,
     /// Of all files.
     bytes: u64,
@@ -30,7 +30,7 @@ struct Spooled {
 }
 
 impl Spool {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(folder: Option<Arc<Path>>) -> Self {
         Self { folder, ..Self::default() }
     }
 
@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn bytes_come_back_as_they_were_put_and_no_file_is_left() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut spool = Spool::new(Some(folder.path().to_owned()));
+        let mut spool = Spool::new(Some(folder.path().into()));
         for bytes in [&b"ab"[..], b"", b"cde"] {
             spool.append(7, bytes.to_vec()).await.expect("there is room");
         }
@@ -156,7 +156,7 @@ mod tests {
         let error = Spool::default().append(1, vec![0]).await.expect_err("no folder");
         assert!(!error.full, "{error:?}");
         let folder = tempfile::tempdir().expect("a folder");
-        let mut spool = Spool::new(Some(folder.path().to_owned()));
+        let mut spool = Spool::new(Some(folder.path().into()));
         spool.bytes = SPOOL_BYTES_MAX;
         assert!(spool.append(1, vec![0]).await.expect_err("no room").full);
         spool.bytes = 0;
