@@ -129,7 +129,7 @@ fn types_that_are_made_or_changed_while_the_stream_runs_are_known() {
 fn a_change_of_columns_inside_a_transaction_is_told_in_its_place() {
     let mut source = streaming("within", "(id int PRIMARY KEY)");
     server().query(
-        "BEGIN; INSERT INTO within VALUES (1); ALTER TABLE within ADD x int; INSERT INTO within VALUES (2, 5); COMMIT",
+        "BEGIN; INSERT INTO added_within VALUES (1); ALTER TABLE added_within ADD x int; INSERT INTO added_within VALUES (2, 5); COMMIT",
     );
     let found = delivered(&mut source, 2);
     assert_eq!(found[0].1[0].after, ["1"]);
@@ -273,12 +273,12 @@ fn a_column_that_joins_the_publication_late_is_not_filled() {
 fn a_transaction_that_adds_a_column_resumes_anywhere_within() {
     // What is sent again is described as it was then, which is not a publication that lacks the column.
     let server = server();
-    server.query("CREATE TABLE within (id int PRIMARY KEY)");
-    let mut source = source(server, config("within", &["public.within"]));
+    server.query("CREATE TABLE added_within (id int PRIMARY KEY)");
+    let mut source = source(server, config("added_within", &["public.added_within"]));
     let start = source.setup().expect("a slot");
     server.query(
-        "BEGIN; INSERT INTO within VALUES (1), (2); ALTER TABLE within ADD a int; INSERT INTO within VALUES (3, 3), (4, 4);
-         ALTER TABLE within ADD b text DEFAULT 'x'; INSERT INTO within VALUES (5, 5, 'y'); COMMIT",
+        "BEGIN; INSERT INTO added_within VALUES (1), (2); ALTER TABLE added_within ADD a int; INSERT INTO added_within VALUES (3, 3), (4, 4);
+         ALTER TABLE added_within ADD b text DEFAULT 'x'; INSERT INTO added_within VALUES (5, 5, 'y'); COMMIT",
     );
     source.open(&start).expect("the stream");
     let (whole, positions) = stream(&mut source, 5, 1).expect("rows");
