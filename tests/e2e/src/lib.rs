@@ -4,6 +4,7 @@
 mod certificate;
 mod comparison;
 mod scene;
+pub mod type_matrix;
 mod verification;
 
 pub use certificate::Certificate;

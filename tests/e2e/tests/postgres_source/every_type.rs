@@ -3,132 +3,12 @@
 use std::sync::Once;
 
 use tarn_batch::{Table, Type};
+use tarn_e2e::type_matrix::{MATRIX, TEXT_ONLY};
 
 use crate::fixture::{config, limits, snapshot, source, stream, watched_source};
 use crate::server;
 
-/// Column types with literals. The text that comes must be the one the server gives for the literal,
-/// unless another is said.
-const MATRIX: &[(&str, &[&str])] = &[
-    ("bool", &["true", "false"]),
-    ("int2", &["-32768", "32767"]),
-    ("int4", &["-2147483648", "2147483647"]),
-    ("int8", &["-9223372036854775808", "9007199254740993"]),
-    ("oid", &["4294967295"]),
-    ("float4", &["0.1", "'NaN'", "'-Infinity'", "1e-40", "123456.7"]),
-    ("float8", &["0.1", "'NaN'", "'Infinity'", "5e-324", "1e22", "-1.5"]),
-    ("numeric", &["0.0012000", "10000000000000000000000000", "'NaN'", "'Infinity'", "'-Infinity'", "-0.000"]),
-    ("numeric(12,2)", &["'NaN'", "1.5", "-9999999999.99"]),
-    ("numeric(60,0)", &["999999999999999999999999999999999999999999999999999999999999"]),
-    ("text", &["''", "'it''s'", "E'tab\\tnew\\nline\\\\N'", "'名前 😀'", "'\\N'", "E'\\u0001'"]),
-    ("varchar(20)", &["'x '", "''"]),
-    ("char(5)", &["'ab'", "''"]),
-    ("name", &["'n'"]),
-    ("\"char\"", &["'c'"]),
-    ("citext", &["'MiXed'"]),
-    ("bytea", &["'\\x00ff5c0a'", "''"]),
-    (
-        "date",
-        &["'2026-03-04'", "'1991-02-10 BC'", "'1991-02-10'", "'infinity'", "'-infinity'", "'5874897-12-31'"],
-    ),
-    ("time", &["'23:59:59.999999'", "'24:00:00'", "'00:00:00'"]),
-    ("timetz", &["'24:00:00+00'", "'12:00:00+05:30'", "'12:00:00-15:59:59'"]),
-    (
-        "timestamp",
-        &["'0002-11-30 00:00:00 BC'", "'infinity'", "'2026-03-04 05:06:07.123456'", "'99999-12-31'"],
-    ),
-    ("timestamptz", &["'-infinity'", "'2026-03-04 05:06:07.8+05:30'", "'0044-03-15 00:00:00+00 BC'"]),
-    (
-        "interval",
-        &["'1 day 00:00:00.123456'", "'-1 year -2 months +3 days -04:05:06'", "'0'", "'100000:00:00'"],
-    ),
-    ("uuid", &["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]),
-    ("json", &["'{\"id\":  9007199254740993, \"id\": 1}'", "'\"\\\\a\\\\b\\\\ufoobar\"'", "'null'"]),
-    ("jsonb", &["'{\"id\": 9007199254740993, \"n\": 1.10}'", "'null'"]),
-    ("mood", &["'happy'", "'very \"sad\", it''s'"]),
-    ("n2", &["1.5"]),
-    ("email", &["'a@b'"]),
-    ("money", &["1234.5"]),
-    ("inet", &["'10.0.0.1/8'"]),
-    ("cidr", &["'10.0.0.0/8'"]),
-    ("macaddr", &["'08:00:2b:01:02:03'"]),
-    ("bit(3)", &["B'101'"]),
-    ("varbit", &["B''", "B'1'"]),
-    ("xml", &["'<a>b</a>'"]),
-    ("tsvector", &["to_tsvector('it''s a test')", "'''it''''s'' x:3A'"]),
-    ("tsquery", &["'a & b'"]),
-    ("tstzrange", &["tstzrange('2026-01-01Z', null)", "'empty'"]),
-    ("int4multirange", &["'{[1,3),[5,7)}'"]),
-    ("box", &["'(1,2),(3,4)'"]),
-    ("point", &["'(1,2)'"]),
-    ("circle", &["'<(1,2),3>'"]),
-    ("path", &["'[(1,2),(3,4)]'"]),
-    ("polygon", &["'((1,2),(3,4),(5,6))'"]),
-    ("line", &["'{1,2,3}'"]),
-    ("lseg", &["'[(1,2),(3,4)]'"]),
-    ("hstore", &["'\"a\"=>NULL, \"k\\\"q\"=>\"v\"'", "''"]),
-    ("ltree", &["'a.b.c'"]),
-    ("pg_lsn", &["'16/B374D848'"]),
-    ("pair", &["'(1,\"x,y\")'"]),
-    ("int2vector", &["'1 2 3'"]),
-    ("regclass", &["'pg_class'"]),
-    ("int4[]", &["'{}'", "array[1,null,3]", "'{{1,2},{3,4}}'"]),
-    ("int8[]", &["'{9007199254740993}'"]),
-    ("text[]", &["'{{NULL},{NULL}}'", "array['a,b','c\"d','e\\f','','NULL',null,'{x}']"]),
-    ("numeric(10,2)[]", &["'{1.5,NaN}'"]),
-    ("timestamp[]", &["array['2026-03-04 05:06:07'::timestamp, 'infinity', null]"]),
-    ("timestamptz[]", &["array['2026-03-04 05:06:07Z'::timestamptz]"]),
-    ("timetz[]", &["'{24:00:00+00}'"]),
-    ("date[]", &["'{1991-02-10 BC}'"]),
-    ("interval[]", &["'{1 day 00:00:01}'"]),
-    ("bytea[]", &["array['\\x00ff'::bytea]"]),
-    ("jsonb[]", &["array['{\"a\": \"b\\\"c\"}'::jsonb]"]),
-    ("uuid[]", &["'{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}'"]),
-    ("bool[]", &["'{t,f,NULL}'"]),
-    ("char(3)[]", &["'{a,bc}'"]),
-    ("citext[]", &["'{A,b}'"]),
-    ("mood[]", &["'{happy,\"very \\\"sad\\\", it''s\"}'"]),
-    ("email[]", &["'{a@b}'"]),
-    ("n2[]", &["'{1.5}'"]),
-    ("box[]", &["'{(3,4),(1,2);(5,6),(3,4)}'"]),
-    ("hstore[]", &["array['a=>1'::hstore]"]),
-    ("pair[]", &["array[row(1,'x')::pair]"]),
-    ("moods", &["'{happy}'"]),
-];
-
-/// Types of the matrix that are read as text by snapshots too: another form is not surely the same value.
-const TEXT_ONLY: &[&str] = &[
-    "\"char\"",
-    "money",
-    "inet",
-    "cidr",
-    "macaddr",
-    "bit(3)",
-    "varbit",
-    "xml",
-    "tsvector",
-    "tsquery",
-    "tstzrange",
-    "int4multirange",
-    "box",
-    "point",
-    "circle",
-    "path",
-    "polygon",
-    "line",
-    "lseg",
-    "hstore",
-    "ltree",
-    "pg_lsn",
-    "pair",
-    "int2vector",
-    "regclass",
-    "box[]",
-    "hstore[]",
-    "pair[]",
-];
-
-/// What a batch says of the boxes above.
+/// What a batch says of the matrix' boxes.
 const BOXES: &str = r#"{"(3,4),(1,2)","(5,6),(3,4)"}"#;
 
 /// The types that the server has: some are built without XML, and multiranges and infinite numerics are
@@ -150,14 +30,7 @@ fn matrix() -> Vec<(&'static str, Vec<&'static str>)> {
 fn make_types() {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
-        server().query(
-            "CREATE EXTENSION citext; CREATE EXTENSION hstore; CREATE EXTENSION ltree;
-         CREATE TYPE mood AS ENUM ('happy', 'very \"sad\", it''s');
-         CREATE DOMAIN n82 AS numeric(8,2); CREATE DOMAIN n2 AS n82;
-         CREATE DOMAIN email AS text CHECK (value LIKE '%@%');
-         CREATE DOMAIN moods AS mood[];
-         CREATE TYPE pair AS (a int, b text)",
-        );
+        server().query(tarn_e2e::type_matrix::MAKE);
     });
 }
 
