@@ -12,9 +12,52 @@ pub(crate) mod code {
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
     /// Data that is not in the form it says, or says of itself what the table is not.
     pub(crate) const INCORRECT_DATA: u32 = 117;
+    pub(crate) const VIOLATED_CONSTRAINT: u32 = 469;
     pub(crate) const ACCESS_DENIED: u32 = 497;
     /// The host's, for an answer beyond what it holds.
     pub(crate) const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
+}
+
+/// Refusals that a value of a row is the reason of. The connector checks what it encodes; these are what only the
+/// server knows: a table's constraints, and what its materialised columns and views make of a row.
+const OF_VALUES: &[(u32, &str)] = &[
+    (6, "CANNOT_PARSE_TEXT"),
+    (25, "CANNOT_PARSE_ESCAPE_SEQUENCE"),
+    (26, "CANNOT_PARSE_QUOTED_STRING"),
+    (27, "CANNOT_PARSE_INPUT_ASSERTION_FAILED"),
+    (38, "CANNOT_PARSE_DATE"),
+    (41, "CANNOT_PARSE_DATETIME"),
+    (69, "ARGUMENT_OUT_OF_BOUND"),
+    (72, "CANNOT_PARSE_NUMBER"),
+    (128, "TOO_LARGE_ARRAY_SIZE"),
+    (131, "TOO_LARGE_STRING_SIZE"),
+    (153, "ILLEGAL_DIVISION"),
+    (190, "SIZES_OF_ARRAYS_DONT_MATCH"),
+    (321, "VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE"),
+    (349, "CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN"),
+    (376, "CANNOT_PARSE_UUID"),
+    (395, "FUNCTION_THROW_IF_VALUE_IS_NON_ZERO"),
+    (407, "DECIMAL_OVERFLOW"),
+    (441, "CANNOT_PARSE_DOMAIN_VALUE_FROM_STRING"),
+    (467, "CANNOT_PARSE_BOOL"),
+    (469, "VIOLATED_CONSTRAINT"),
+    (675, "CANNOT_PARSE_IPV4"),
+    (676, "CANNOT_PARSE_IPV6"),
+    (691, "UNKNOWN_ELEMENT_OF_ENUM"),
+];
+
+/// The failure of an insert that a value of one of its rows is the reason of. The server's own text quotes values; of
+/// a constraint its name and its expression stand before them.
+fn of_values(error: &Error, name: &str, doing: &str) -> Failure {
+    let told = match error.code {
+        code::VIOLATED_CONSTRAINT => error.message.split(" Column values").next().unwrap_or_default(),
+        _ => "a value of the row cannot be taken",
+    };
+    let message =
+        format!("{doing}: {} (ClickHouse error {}, {name})", told.trim_end_matches('.'), error.code);
+    Failure::record("clickhouse_refused_row", message).with_hint(
+        "correct the row at the source, or the table's constraints, materialised columns and views, then resume",
+    )
 }
 
 /// The failure of an insert. Where the header's types are not the table's, somebody changed a column since the
@@ -24,7 +67,10 @@ pub(crate) fn of_insert_error(error: Error, doing: &str) -> Failure {
     if error.code == code::INCORRECT_DATA && of_header {
         return Failure::retry("target_changed_meanwhile", format!("{doing}: {}", error.message));
     }
-    of_error(error, doing)
+    match OF_VALUES.iter().find(|(code, _)| *code == error.code) {
+        Some((_, name)) => of_values(&error, name, doing),
+        None => of_error(error, doing),
+    }
 }
 
 /// The failure of a statement; `doing` is a fragment such as `writing to users`.
@@ -90,5 +136,25 @@ mod tests {
     #[test]
     fn codes_are_in_order_and_each_once() {
         assert!(KNOWN.is_sorted_by(|a, b| a.code < b.code));
+    }
+
+    #[test]
+    fn what_a_row_is_refused_for_is_told_without_its_values() {
+        let message = "Constraint `low` for table shop.t is violated at row 2. Expression: (n < 10). \
+                       Column values: n = 4242";
+        let refused = of_insert_error(Error { code: 469, message: message.to_owned() }, "writing to table t");
+        assert_eq!(refused.class, FailureClass::Record);
+        assert!(refused.message.contains("`low`") && refused.message.contains("(n < 10)"), "{refused:?}");
+        assert!(!refused.message.contains("4242") && !refused.hint.is_empty(), "{refused:?}");
+        let message = "Cannot parse string '4242x' as Int32: while converting".to_owned();
+        let refused = of_insert_error(Error { code: 6, message }, "writing to table t");
+        assert_eq!(refused.class, FailureClass::Record);
+        assert!(
+            refused.message.contains("CANNOT_PARSE_TEXT") && !refused.message.contains("4242"),
+            "{refused:?}"
+        );
+        // A statement of ours that the server cannot read is no record's doing.
+        let failure = of_error(Error { code: 6, message: "m".to_owned() }, "changing table t");
+        assert_eq!(failure.class, FailureClass::Permanent);
     }
 }

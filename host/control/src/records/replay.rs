@@ -53,9 +53,15 @@ impl LetterReplayer {
         let log = Arc::new(NoLog);
         let scripts = instances::load_scripts(catalog, plugins, &mirror.spec).await?;
         // A record that stops a script waits on: the desk says that others go on, and keeps nothing itself.
-        let chain =
-            instances::chain(plugins, &scripts, &mirror.spec, &Desk::none(catalog, mirror.id), log.clone())
-                .await?;
+        let chain = instances::chain(
+            plugins,
+            &scripts,
+            &mirror.spec,
+            &Desk::none(catalog, mirror.id),
+            log.clone(),
+            1,
+        )
+        .await?;
         let book = books.of(mirror.id);
         let turn = book.turn_alone().await;
         // Looked up within the turn: tables loaded beside are put in their place in another one.
@@ -140,11 +146,8 @@ impl<T: Transform, D: Destination> Replay<T, D> {
                 continue;
             }
             let batches = part.iter().map(|(_, batch)| batch.clone()).collect();
-            match self.destination.write(batches).await {
-                Ok(ack) => {
-                    if !ack.durable {
-                        self.destination.flush().await?;
-                    }
+            match self.write(batches).await {
+                Ok(()) => {
                     let ids = part.iter().map(|(letter, _)| letter.letter.id).collect();
                     self.settle(ids, "").await?;
                 }
@@ -164,6 +167,11 @@ impl<T: Transform, D: Destination> Replay<T, D> {
             }
         }
         Ok(())
+    }
+
+    async fn write(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
+        let ack = self.destination.write(batches).await?;
+        if ack.durable { Ok(()) } else { self.destination.flush().await }
     }
 
     async fn settle(&mut self, ids: Vec<i64>, message: &str) -> Result<(), Failure> {

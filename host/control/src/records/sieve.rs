@@ -5,6 +5,9 @@
 //! trouble. Rows stay in their order, and each part is made durable before the next, since a refusal gives up what
 //! was written since the last flush.
 //!
+//! A destination may find a record only when it makes rows durable, such as a table's constraint that its server
+//! checks at the end of an insert. That is a refusal of what was written since the last flush.
+//!
 //! For the same reason nothing can be looked for while earlier writes are not durable, as in a load, which
 //! flushes at a partition's end. Such a write fails as passing trouble, the partition is read again, and from
 //! there on every write of the run is made durable at once.
@@ -56,7 +59,11 @@ impl<D: Destination> Sieve<D> {
         if kept.is_empty() {
             return Ok(Ack { rows: 0, bytes: 0, durable: !self.holds_rows });
         }
-        match self.destination.write(kept.clone()).await {
+        let written = match self.parts.careful.load(Ordering::Relaxed) && !self.holds_rows {
+            true => self.write_durably(kept.clone()).await,
+            false => self.destination.write(kept.clone()).await,
+        };
+        match written {
             Ok(ack) => {
                 if let Some(keeper) = &keeper {
                     for batch in &kept {
@@ -65,22 +72,26 @@ impl<D: Destination> Sieve<D> {
                 }
                 self.parts.count(&kept);
                 self.holds_rows = !ack.durable;
-                if self.holds_rows && self.parts.careful.load(Ordering::Relaxed) {
-                    self.flush().await?;
-                    return Ok(Ack { durable: true, ..ack });
-                }
                 Ok(ack)
             }
             Err(refused) if refused.class != FailureClass::Record => Err(refused),
             Err(refused) => {
                 self.parts.careful.store(true, Ordering::Relaxed);
                 if self.holds_rows {
-                    let message = format!("{}; the rows before it are written again first", refused.message);
-                    return Err(Failure::retry("record_refused", message).with_table(refused.table));
+                    return Err(again_first(refused));
                 }
                 self.write_parts(kept).await
             }
         }
+    }
+
+    /// Writes so that the rows are durable: a store may refuse one of them only then.
+    async fn write_durably(&mut self, batches: Vec<Batch>) -> Result<Ack, Failure> {
+        let ack = self.destination.write(batches).await?;
+        if !ack.durable {
+            self.destination.flush().await?;
+        }
+        Ok(Ack { durable: true, ..ack })
     }
 
     /// Writes parts, smaller ones where a record in them is refused, down to that record.
@@ -93,11 +104,8 @@ impl<D: Destination> Sieve<D> {
             if part.is_empty() {
                 continue;
             }
-            match self.destination.write(part.clone()).await {
+            match self.write_durably(part.clone()).await {
                 Ok(ack) => {
-                    if !ack.durable {
-                        self.destination.flush().await?;
-                    }
                     sum.rows += ack.rows;
                     sum.bytes += ack.bytes;
                     self.parts.count(&part);
@@ -193,14 +201,29 @@ impl<D: Destination> Destination for Sieve<D> {
     }
 
     async fn flush(&mut self) -> Result<(), Failure> {
-        self.destination.flush().await?;
-        self.holds_rows = false;
-        Ok(())
+        match self.destination.flush().await {
+            Ok(()) => {
+                self.holds_rows = false;
+                Ok(())
+            }
+            // Which of the rows since the last flush it is, nobody here knows any more.
+            Err(refused) if refused.class == FailureClass::Record && self.parts.records.go_on() => {
+                self.parts.careful.store(true, Ordering::Relaxed);
+                Err(again_first(refused))
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     async fn evolve(&mut self, schema: Bytes) -> Result<(), Failure> {
         self.destination.evolve(schema).await
     }
+}
+
+/// The failure of rows that are written again before a record among them is looked for.
+fn again_first(refused: Failure) -> Failure {
+    let message = format!("{}; the rows before it are written again first", refused.message);
+    Failure::retry("record_refused", message).with_table(refused.table)
 }
 
 /// A part in two.
@@ -252,13 +275,20 @@ mod tests {
     /// Refuses rows by their key, and then loses what was not flushed, as the contract says.
     struct Picky {
         refuses: Vec<i64>,
+        /// What it refuses only when it makes rows durable.
+        refuses_late: Vec<i64>,
         written: Vec<i64>,
         durable: Vec<i64>,
     }
 
     impl Picky {
         fn new(refuses: &[i64]) -> Self {
-            Self { refuses: refuses.to_vec(), written: Vec::new(), durable: Vec::new() }
+            Self {
+                refuses: refuses.to_vec(),
+                refuses_late: Vec::new(),
+                written: Vec::new(),
+                durable: Vec::new(),
+            }
         }
     }
 
@@ -283,6 +313,10 @@ mod tests {
         }
 
         async fn flush(&mut self) -> Result<(), Failure> {
+            if self.written.iter().any(|key| self.refuses_late.contains(key)) {
+                self.written.clone_from(&self.durable);
+                return Err(Failure::new(FailureClass::Record, "refused", "does not fit"));
+            }
             self.durable.clone_from(&self.written);
             Ok(())
         }
@@ -333,6 +367,25 @@ mod tests {
         again.write(vec![rows(5..10)]).await.expect("written");
         assert_eq!(again.destination.durable, [0, 1, 2, 3, 4, 5, 6, 8, 9]);
         assert_eq!(*noted.0.lock().expect("whole"), ["id=7"]);
+    }
+
+    #[tokio::test]
+    async fn a_record_that_is_refused_only_when_rows_are_made_durable_is_found_too() {
+        let (mut sieve, noted) = sieve(&[], 100);
+        sieve.destination.refuses_late = vec![3, 17];
+        assert!(!sieve.write(vec![rows(0..10)]).await.expect("written").durable);
+        let failure = sieve.flush().await.expect_err("one of ten");
+        assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "record_refused"));
+        assert!(noted.0.lock().expect("whole").is_empty());
+        // The next instance of the run.
+        let mut again = Sieve::new(Picky::new(&[]), sieve.parts.clone());
+        again.destination.refuses_late = vec![3, 17];
+        for batch in [rows(0..10), rows(10..30)] {
+            assert!(again.write(vec![batch]).await.expect("written").durable);
+        }
+        let expected: Vec<_> = (0..30).filter(|id| ![3, 17].contains(id)).collect();
+        assert_eq!(again.destination.durable, expected);
+        assert_eq!(*noted.0.lock().expect("whole"), ["id=3", "id=17"]);
     }
 
     #[tokio::test]
