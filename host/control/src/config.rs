@@ -76,6 +76,10 @@ pub(crate) const RECORD_ERROR_LIMIT_MAX: u64 = 100_000;
 /// Most workers of a load, and most tables at a time: each is a connection to the source.
 pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
 
+/// Most instances of a script that a mirror's changes are shared out to: more than the cores that one stream can keep
+/// busy, and few enough that a hundred mirrors find room in the sandbox's pool.
+pub(crate) const SCRIPT_WORKERS_MAX: u32 = 16;
+
 /// Longest idle timeout: rows that wait for longer than a day are a mistake in the unit.
 pub(crate) const IDLE_TIMEOUT_SECONDS_MAX: u64 = 86_400;
 

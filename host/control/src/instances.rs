@@ -7,11 +7,13 @@ use tarn_model::{Failure, MirrorSpec, Peer, ScriptChain};
 use tarn_replication::Instances;
 use tarn_wasm::{DestinationInstance, LogSink, ScriptInstance, SourceInstance};
 
+use crate::config::SCRIPT_WORKERS_MAX;
 use crate::guest_settings;
 use crate::plugins::{LoadedScript, Plugins};
 use crate::records::Desk;
 use crate::records::chain::Chain;
 use crate::records::link::{Again, Link};
+use crate::records::series::Series;
 use crate::records::sieve::{Sieve, SieveParts};
 use crate::watch::Watch;
 
@@ -99,6 +101,12 @@ impl MirrorInstances {
         self.plugins.source(&self.source_peer, &settings, self.log()).await
     }
 
+    /// The mirror's scripts in as many instances as its stream shares changes out to; `None` of none.
+    pub(crate) async fn stream_transform(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
+        let workers = stream_workers(&self.spec);
+        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log(), workers).await
+    }
+
     /// What the source is configured with.
     pub(crate) fn source_settings(&self) -> String {
         guest_settings::source(&self.spec, &[])
@@ -148,8 +156,9 @@ impl Instances for MirrorInstances {
         self.source_beside(&[]).await
     }
 
+    /// For a worker of a load: there are several of them, each with an instance.
     async fn transform(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
-        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log()).await
+        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log(), 1).await
     }
 
     async fn destination(&self) -> Result<Sieve<DestinationInstance>, Failure> {
@@ -174,25 +183,39 @@ pub(crate) async fn load_scripts(
     Ok(scripts)
 }
 
-/// Opened instances of scripts; `None` of none.
+/// Instances that the changes of a mirror's stream are shared out to.
+pub(crate) fn stream_workers(spec: &MirrorSpec) -> u32 {
+    // A mirror of before the setting was there has none.
+    spec.script_workers.clamp(1, SCRIPT_WORKERS_MAX)
+}
+
+/// Scripts in so many opened instances of each; `None` of none.
 pub(crate) async fn chain(
     plugins: &Plugins,
     scripts: &[LoadedScript],
     spec: &MirrorSpec,
     desk: &Desk,
     log: Arc<dyn LogSink>,
+    workers: u32,
 ) -> Result<Option<Chain<ScriptInstance>>, Failure> {
-    let settings: Arc<str> = guest_settings::script(spec).into();
-    let mut links = Vec::new();
-    for script in scripts {
-        links.push(Link {
-            script: plugins.script(script, &settings, Arc::clone(&log)).await?,
-            name: script.name.clone(),
-            version: script.version,
-            again: desk.goes_on().then(|| again(plugins, script, &settings, &log)),
-        });
+    if scripts.is_empty() {
+        return Ok(None);
     }
-    Ok((!links.is_empty()).then(|| Chain::new(links, desk.keeper().cloned())))
+    let settings: Arc<str> = guest_settings::script(spec).into();
+    let mut lanes = Vec::new();
+    for _ in 0..workers {
+        let mut links = Vec::new();
+        for script in scripts {
+            links.push(Link {
+                script: plugins.script(script, &settings, Arc::clone(&log)).await?,
+                name: script.name.clone(),
+                version: script.version,
+                again: desk.goes_on().then(|| again(plugins, script, &settings, &log)),
+            });
+        }
+        lanes.push(Series::new(links));
+    }
+    Ok(Some(Chain::new(lanes, desk.keeper().cloned())))
 }
 
 /// Makes further instances of a script.

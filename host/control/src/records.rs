@@ -18,9 +18,13 @@
 pub(crate) mod book;
 pub(crate) mod chain;
 mod desk;
+mod joined;
+mod lanes;
 mod letter;
 pub(crate) mod link;
 pub(crate) mod replay;
+pub(crate) mod series;
+mod sharing;
 pub(crate) mod sieve;
 
 pub(crate) use desk::Desk;

@@ -27,7 +27,7 @@ use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::Control;
-use crate::instances::MirrorInstances;
+use crate::instances::{MirrorInstances, stream_workers};
 use crate::journal::Journal;
 use crate::latency::Latencies;
 use crate::plugins::Plugins;
@@ -192,7 +192,10 @@ impl MirrorRun {
         self.watch.info(if scripts.is_empty() {
             "streaming".to_owned()
         } else {
-            format!("streaming, with {}", scripts.join(", then "))
+            match stream_workers(&mirror.spec) {
+                1 => format!("streaming, with {}", scripts.join(", then ")),
+                workers => format!("streaming, with {}, in {workers} instances", scripts.join(", then ")),
+            }
         });
         self.stream_all(&instances, run).await?;
         Ok(LifeEnd::Stopped)

@@ -74,7 +74,7 @@ pub(crate) fn schema(label: &str, function: &str, bytes: Vec<u8>) -> Result<Byte
     batch.ok_or_else(|| invalid(label, function, "it is empty"))
 }
 
-fn invalid(label: &str, function: &str, what: &str) -> Failure {
+pub(crate) fn invalid(label: &str, function: &str, what: &str) -> Failure {
     Failure::permanent(
         "plugin_batch_invalid",
         format!("{label} returned an invalid batch from {function}: {what}"),

@@ -66,6 +66,9 @@ impl Transform for ScriptInstance {
         let told = enter!(self.0, "apply", |guest, store| guest.call_apply(store, &batch.bytes));
         let outcome = told.map_err(output::failure)?;
         let transformed = output::counted_batch(self.0.label(), "apply", outcome.batch, outcome.rows)?;
+        if outcome.rejected.iter().any(|rejection| rejection.row >= batch.rows) {
+            return Err(output::invalid(self.0.label(), "apply", "it names rows that the batch has not"));
+        }
         let lines = if outcome.rejected.is_empty() { Vec::new() } else { self.0.last_log_lines() };
         let rejected = outcome.rejected.into_iter().map(|rejection| {
             let Told { message, function, log_lines } = Told::read(&rejection.message);
@@ -82,7 +85,8 @@ impl Transform for ScriptInstance {
         });
         Ok(Transformed {
             batch: transformed.unwrap_or_else(|| Batch { bytes: bytes::Bytes::new(), rows: 0 }),
-            dropped: outcome.dropped,
+            // Of no more rows can anything be said.
+            dropped: outcome.dropped.min(batch.rows),
             rejected: rejected.collect(),
         })
     }

@@ -27,7 +27,7 @@ fn main() {
 }
 
 fn build() -> Result<(), Box<dyn Error>> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize()?;
     for input in INPUTS {
         println!("cargo::rerun-if-changed={}", root.join(input).display());
     }

@@ -3,10 +3,8 @@
 use bytes::Bytes;
 use tarn_batch::{Batch as Rows, BatchWriter, Cell, Column, Op, RowHeader, Table, Type, Version};
 use tarn_replication::{Batch, Transform as _};
+use tarn_test_modules::REGIONS;
 use tarn_wasm::{Capabilities, Limits, Manifest, Runtime, RuntimeConfig, compile_wasm};
-
-/// The core module, as its author uploads it.
-const REGIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/regions.wasm"));
 
 const SETTINGS: &str =
     r#"{"tables": [{"source": "public.users", "destination": "people"}], "output": "rows"}"#;

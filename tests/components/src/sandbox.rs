@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use tarn_model::Failure;
 use tarn_replication::{Changes, Limits as ReadLimits, Source};
+pub(crate) use tarn_test_modules::MISBEHAVING;
 use tarn_wasm::{
     Capabilities, Component, Level, Limits, LogSink, Manifest, Runtime, RuntimeConfig, SourceInstance,
 };
 use tokio::sync::OnceCell;
-
-/// The core module of `guests/misbehaving`.
-pub(crate) static MISBEHAVING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/misbehaving.wasm"));
 
 /// What the bad guest is granted.
 pub(crate) fn manifest() -> Manifest {

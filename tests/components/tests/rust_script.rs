@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use fixture::{names, users};
 use tarn_replication::Transform as _;
+use tarn_test_modules::SHOUTING;
 use tarn_wasm::{Level, Limits, LogSink, compile_wasm};
-
-static SHOUTING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shouting.wasm"));
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);

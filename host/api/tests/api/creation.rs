@@ -28,7 +28,7 @@ async fn every_field_is_taken_in_either_spelling_and_shown_in_camel_case() {
         "snapshotNumPartitionsOverride": 6, "snapshotMaxParallelWorkers": 2, "snapshotNumTablesInParallel": 3,
         "resync": true, "initialSnapshotOnly": true, "softDeleteColName": "gone", "syncedAtColName": "at",
         "snapshotStagingPath": "s3://a", "cdcStagingPath": "s3://b", "system": "PG", "recordErrorPolicy": 2,
-        "recordErrorLimit": 8, "recentRecords": 9,
+        "recordErrorLimit": 8, "recentRecords": 9, "scriptWorkers": 3,
         "env": {"PEERDB_Some_key": "v"}, "unknown_key": {"a": 1}}});
     fixture.post("flows/cdc/create", body).await.ok();
     let status = json!({"flowJobName": "m", "includeFlowInfo": true});
@@ -46,7 +46,7 @@ async fn every_field_is_taken_in_either_spelling_and_shown_in_camel_case() {
         "publicationName": "pub", "replicationSlotName": "slot_1", "snapshotNumRowsPerPartition": 5,
         "snapshotNumPartitionsOverride": 6, "snapshotMaxParallelWorkers": 2, "snapshotNumTablesInParallel": 3,
         "resync": true, "initialSnapshotOnly": true, "softDeleteColName": "gone", "syncedAtColName": "at",
-        "snapshotStagingPath": "s3://a", "cdcStagingPath": "s3://b", "script": "", "system": "PG",
+        "snapshotStagingPath": "s3://a", "cdcStagingPath": "s3://b", "script": "", "scriptWorkers": 3, "system": "PG",
         "recordErrorPolicy": "SKIP", "recordErrorLimit": 8, "recentRecords": 9, "env": {"PEERDB_Some_key": "v"}});
     assert_eq!(config, expected);
 }

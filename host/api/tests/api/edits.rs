@@ -52,6 +52,41 @@ async fn zero_and_empty_mean_unchanged() {
 }
 
 #[tokio::test]
+async fn a_script_is_taken_away_and_given_by_an_edit_and_the_log_says_so() {
+    let fixture = paused().await;
+    for name in ["one", "two"] {
+        let script =
+            json!({"id": -1, "lang": "lua", "name": name, "source": "function onRecord(r) return r end"});
+        fixture.post("scripts", json!({"script": script})).await.ok();
+    }
+    for (update, script, noted) in [
+        (
+            json!({"script": ["one", "two@1"], "scriptWorkers": 2}),
+            "one,two@1",
+            "with script one,two@1 from here on",
+        ),
+        (json!({"script": ""}), "one,two@1", "an edit was requested"),
+        (json!({"script": "two"}), "two", "with script two instead of one,two@1 from here on"),
+        (json!({"remove_script": true}), "", "without script two from here on"),
+    ] {
+        assert_eq!(fixture.post("mirrors/state_change", edit(update.clone())).await.ok(), json!({}));
+        let spec = fixture.stored("m").await.spec;
+        assert_eq!((spec.script.as_str(), spec.script_workers), (script, 2), "{update}");
+        let log =
+            fixture.post("mirrors/logs", json!({"flowJobName": "m", "page": 1, "numPerPage": 1})).await.ok();
+        let line = log["errors"][0]["errorMessage"].as_str().expect("a line").to_owned();
+        assert!(line.ends_with(noted), "{line}");
+        fixture.observe("m", MirrorState::Running).await;
+        fixture.request("m", "STATUS_PAUSED").await;
+        fixture.observe("m", MirrorState::Paused).await;
+    }
+    // Once no mirror names them, they can be deleted.
+    let scripts = fixture.get("scripts/-1").await.ok();
+    let id = scripts["scripts"][0]["id"].clone();
+    fixture.delete(&format!("scripts/{id}")).await.ok();
+}
+
+#[tokio::test]
 async fn an_edit_is_taken_only_while_paused() {
     use MirrorState::{Failed, Modifying, Pausing, Running, Setup, Snapshot, Terminated};
     for state in [Setup, Snapshot, Running, Pausing, Failed, Modifying, Terminated] {
@@ -100,6 +135,10 @@ async fn each_rule_of_an_edit_refuses_with_its_field_and_changes_nothing() {
         (json!({"removedTables": [table("public.none", "x")]}), "removed_tables[0].source_table_identifier"),
         (json!({"removedTables": [table("public.users", "users")]}), "removed_tables"),
         (json!({"idleTimeout": 86_401}), "idle_timeout"),
+        (json!({"scriptWorkers": 17}), "script_workers"),
+        (json!({"script": "none"}), "script"),
+        (json!({"script": ["one", "one@2"]}), "script"),
+        (json!({"script": "one", "removeScript": true}), "remove_script"),
         (json!({"snapshotMaxParallelWorkers": 1000}), "snapshot_max_parallel_workers"),
     ] {
         let answer = fixture.post("mirrors/state_change", edit(update.clone())).await.ok();

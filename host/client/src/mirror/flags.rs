@@ -129,6 +129,9 @@ pub struct NumberFlags {
     /// Tables loaded at the same time, 1 by default.
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     tables_in_parallel: u32,
+    /// Instances of each script that changes are shared out to by key, 1 by default.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    script_workers: u32,
     /// What becomes of a record that cannot be taken: stop (the default), skip, or dead-letter, which keeps it.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     record_errors: Option<RecordErrorPolicy>,
@@ -158,9 +161,12 @@ pub struct EditFlags {
     /// Stream the added tables from now on without the rows that they have.
     #[arg(long, requires = "add_table")]
     no_snapshot: bool,
-    /// Another script: name, or name@version.
-    #[arg(long, default_value = "", hide_default_value = true)]
+    /// Other scripts, in their order: name, or name@version, several with commas between them.
+    #[arg(long, default_value = "", hide_default_value = true, conflicts_with = "no_script")]
     script: String,
+    /// Go on without a script.
+    #[arg(long)]
+    no_script: bool,
     /// Records of each table to keep in memory for trying out scripts; -1 keeps none any more.
     #[arg(
         long,
@@ -200,6 +206,7 @@ impl SpecFlags {
             soft_delete_col_name: self.soft_delete_column,
             synced_at_col_name: self.synced_at_column,
             script: self.script,
+            script_workers: self.numbers.script_workers,
             record_error_policy: self.numbers.record_errors.unwrap_or_default(),
             record_error_limit: self.numbers.record_error_limit,
             recent_records: self.recent_records,
@@ -216,6 +223,7 @@ impl EditFlags {
         let is_empty = self.add_table.is_empty()
             && self.remove_table.is_empty()
             && self.script.is_empty()
+            && !self.no_script
             && self.recent_records == 0
             && !self.numbers.is_given();
         let nothing = "the edit changes nothing; `tarn mirror edit --help` says what it can";
@@ -241,6 +249,8 @@ impl EditFlags {
             record_error_policy: self.numbers.record_errors,
             record_error_limit: self.numbers.record_error_limit,
             script: self.script,
+            remove_script: self.no_script,
+            script_workers: self.numbers.script_workers,
             recent_records: self.recent_records,
         })
     }
@@ -255,6 +265,7 @@ impl NumberFlags {
             self.workers,
             self.tables_in_parallel,
             self.record_error_limit,
+            self.script_workers,
         ];
         self.idle_timeout != 0 || self.record_errors.is_some() || small.iter().any(|number| *number != 0)
     }

@@ -11,7 +11,7 @@ use super::Change;
 type IntoEdit = fn(&mut MirrorEdit, &MirrorSpec);
 
 /// Fields that an edit changes, with their way into it.
-const EDITABLE: [(&str, IntoEdit); 9] = [
+const EDITABLE: [(&str, IntoEdit); 10] = [
     ("max_batch_size", |edit, spec| edit.batch_size = spec.max_batch_size),
     ("idle_timeout_seconds", |edit, spec| edit.idle_timeout = spec.idle_timeout_seconds),
     ("snapshot_num_rows_per_partition", |edit, spec| {
@@ -25,7 +25,11 @@ const EDITABLE: [(&str, IntoEdit); 9] = [
     }),
     ("record_error_policy", |edit, spec| edit.record_error_policy = Some(spec.record_error_policy)),
     ("record_error_limit", |edit, spec| edit.record_error_limit = spec.record_error_limit),
-    ("script", |edit, spec| edit.script.clone_from(&spec.script)),
+    ("script", |edit, spec| {
+        edit.remove_script = spec.script.is_empty();
+        edit.script.clone_from(&spec.script);
+    }),
+    ("script_workers", |edit, spec| edit.script_workers = spec.script_workers),
     ("recent_records", |edit, spec| {
         edit.recent_records = i32::try_from(spec.recent_records).ok().filter(|rows| *rows > 0).unwrap_or(-1);
     }),
@@ -55,14 +59,12 @@ pub(crate) fn compare(stored: &MirrorSpec, wanted: &MirrorSpec) -> Difference {
             continue;
         }
         let change = Change { field: field.clone(), stored: shown(known), given: shown(given) };
-        // An edit gives a mirror a script, and takes none away.
-        let takes_script_away = field == "script" && wanted.script.is_empty();
         match EDITABLE.iter().find(|(name, _)| name == field) {
-            Some((_, apply)) if !takes_script_away => {
+            Some((_, apply)) => {
                 apply(&mut difference.edit, wanted);
                 difference.changes.push(change);
             }
-            _ => difference.stuck.push(change),
+            None => difference.stuck.push(change),
         }
     }
     compare_tables(stored, wanted, &mut difference);
@@ -178,22 +180,26 @@ mod tests {
         wanted.record_error_policy = RecordErrorPolicy::DeadLetter;
         wanted.record_error_limit = 7;
         wanted.script = "mask@2".into();
+        wanted.script_workers = 3;
         wanted.recent_records = 7;
         wanted.tables = vec![table("public.b"), table("public.c")];
         let difference = compare(&stored, &wanted);
-        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 11));
+        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 12));
         let mut edited = difference.edit.apply_to(&stored);
         edited.tables.sort_by(|one, other| one.source.cmp(&other.source));
         assert_eq!(edited, wanted, "the edit brings the one to the other");
         let back = compare(&edited, &MirrorSpec { script: "mask".into(), ..stored.clone() });
         assert_eq!(back.stuck, [], "recent records are switched off, and a pin is taken away");
         assert_eq!((back.edit.recent_records, back.edit.script.as_str()), (-1, "mask"));
+        let without = compare(&edited, &MirrorSpec { script: String::new(), ..edited.clone() });
+        assert_eq!((without.stuck.len(), without.changes.len()), (0, 1));
+        assert_eq!(without.edit.apply_to(&edited).script, "", "a script is taken away");
     }
 
     #[test]
     fn what_no_edit_changes_is_named() {
         let mut stored = spec();
-        stored.script = "mask".into();
+        stored.do_initial_snapshot = true;
         let mut wanted = spec();
         wanted.source_peer = "other".into();
         wanted.tables[1].destination = "elsewhere".into();
@@ -201,7 +207,7 @@ mod tests {
         let fields: Vec<_> = stuck.iter().map(|change| change.field.as_str()).collect();
         assert_eq!(
             fields,
-            ["script", "source_name", "table_mappings[public.b].destination_table_identifier"]
+            ["do_initial_snapshot", "source_name", "table_mappings[public.b].destination_table_identifier"]
         );
     }
 }

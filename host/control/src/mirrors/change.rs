@@ -110,9 +110,9 @@ impl Control {
             }
             match self.catalog().request(name, |mirror| edited(mirror, &seen, edit)).await? {
                 None => return Ok(None),
-                Some(Ok(_)) => {
+                Some(Ok(now)) => {
                     self.wake();
-                    self.note(name, noted(StateRequest::Edit)).await;
+                    self.note(name, &noted_edit(&seen.spec, &now.spec)).await;
                     return Ok(Some(ChangeOutcome::Edited));
                 }
                 Some(Err(NoMove::Answer(answer))) => return Ok(Some(answer)),
@@ -135,7 +135,10 @@ impl Control {
             problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
         }
         self.check_policy(mirror, edit, &mut problems).await?;
-        if !edit.script.is_empty() {
+        if edit.remove_script && !edit.script.is_empty() {
+            let message = "is set, and script names another one";
+            problems.push(Problem::new("remove_script", message, "leave one of them out"));
+        } else if !edit.script.is_empty() {
             self.check_script(&spec, &mut problems).await?;
         }
         if problems.is_empty() && !edit.additional_tables.is_empty() {
@@ -265,6 +268,17 @@ fn of_lists(spec: &MirrorSpec, edit: &MirrorEdit, problems: &mut Vec<Problem>) {
             let path = format!("removed_tables[{index}].source_table_identifier");
             problems.push(Problem::new(path, message, "leave it out"));
         }
+    }
+}
+
+/// What the log says of an edit: what transforms the records from now on is part of how they came out.
+fn noted_edit(before: &MirrorSpec, after: &MirrorSpec) -> String {
+    let noted = noted(StateRequest::Edit);
+    match (before.script.as_str(), after.script.as_str()) {
+        (before, after) if before == after => noted.to_owned(),
+        (before, "") => format!("{noted}: without script {before} from here on"),
+        ("", after) => format!("{noted}: with script {after} from here on"),
+        (before, after) => format!("{noted}: with script {after} instead of {before} from here on"),
     }
 }
 

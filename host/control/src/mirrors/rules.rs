@@ -9,8 +9,8 @@ use tarn_model::{
 };
 
 use crate::config::{
-    IDLE_TIMEOUT_SECONDS_MAX, RECENT_RECORDS_MAX, RECORD_ERROR_LIMIT_MAX, SNAPSHOT_PARTITIONS_MAX,
-    SNAPSHOT_WORKERS_MAX,
+    IDLE_TIMEOUT_SECONDS_MAX, RECENT_RECORDS_MAX, RECORD_ERROR_LIMIT_MAX, SCRIPT_WORKERS_MAX,
+    SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
 };
 
 /// Problems of a new mirror.
@@ -76,6 +76,7 @@ fn of_numbers(spec: &MirrorSpec, prefix: &str, problems: &mut Vec<Problem>) {
         ("idle_timeout_seconds", spec.idle_timeout_seconds, IDLE_TIMEOUT_SECONDS_MAX),
         ("record_error_limit", u64::from(spec.record_error_limit), RECORD_ERROR_LIMIT_MAX),
         ("recent_records", u64::from(spec.recent_records), RECENT_RECORDS_MAX.into()),
+        ("script_workers", u64::from(spec.script_workers), SCRIPT_WORKERS_MAX.into()),
     ];
     for (field, value, most) in bounded {
         if value > most {
@@ -237,6 +238,7 @@ mod tests {
             (|s| s.idle_timeout_seconds = 86_401, "idle_timeout_seconds"),
             (|s| s.record_error_limit = 100_001, "record_error_limit"),
             (|s| s.recent_records = 1_001, "recent_records"),
+            (|s| s.script_workers = 17, "script_workers"),
         ];
         for (change, path) in cases {
             let mut spec = good();

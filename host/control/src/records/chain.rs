@@ -2,84 +2,48 @@
 //!
 //! Rows of one go into the next. A record that one of them cannot take is told with that script, and kept as the
 //! source sent it: a replay runs it through all of them. So a rejection has to find its way back to the first
-//! batch. With several scripts each row carries its place in that batch as the ordinal of its version, which
-//! scripts hand on as they find it, and gets its own ordinal back at the end.
+//! batch. With several scripts, or several instances of them, each row carries its place in that batch as the ordinal
+//! of its version ([`super::sharing`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use tarn_batch::{Batch as Rows, BatchWriter};
+use tarn_batch::Batch as Rows;
 use tarn_model::{Failure, RecordStage};
 use tarn_replication::{Batch, Rejection, Transform, Transformed};
 
 use super::desk::{Keeper, damaged};
+use super::lanes::Lanes;
 use super::letter::{key_text, picked, table_name};
-use super::link::Link;
+use super::series::{Series, misnumbered};
+use super::sharing::Applied;
 
 /// See the module's documentation.
 pub(crate) struct Chain<T> {
-    links: Vec<Link<T>>,
+    lanes: Lanes<T>,
     keeper: Option<Arc<Keeper>>,
 }
 
-/// What the scripts made of a batch, by places in that batch.
-struct Applied {
-    batch: Batch,
-    dropped: u32,
-    rejected: Vec<Rejection>,
-}
-
 impl<T: Transform> Chain<T> {
-    /// A chain of at least one script. The keeper is missing where letters are not kept, or not by this chain.
-    pub(crate) fn new(links: Vec<Link<T>>, keeper: Option<Arc<Keeper>>) -> Self {
-        Self { links, keeper }
-    }
-
-    async fn run(&mut self, batch: Batch) -> Result<Applied, Failure> {
-        if let [link] = &mut self.links[..] {
-            let Transformed { batch, dropped, rejected } = link.apply(batch).await?;
-            return Ok(Applied { batch, dropped, rejected });
-        }
-        let (mut current, ordinals) = numbered(&batch)?;
-        let (mut dropped, mut rejected) = (0, Vec::new());
-        for link in &mut self.links {
-            if current.rows == 0 {
-                break;
-            }
-            let given = current.clone();
-            let mut answer = link.apply(current).await?;
-            if !answer.rejected.is_empty() {
-                let places = places(&given)?;
-                for rejection in &mut answer.rejected {
-                    let place = usize::try_from(rejection.row).ok().and_then(|row| places.get(row));
-                    rejection.row = *place.ok_or_else(|| misnumbered(&link.name))?;
-                }
-            }
-            dropped += answer.dropped;
-            rejected.append(&mut answer.rejected);
-            current = answer.batch;
-        }
-        let batch = renumbered(&current, &ordinals)?.ok_or_else(|| {
-            misnumbered(&self.links.last().map(|link| link.name.clone()).unwrap_or_default())
-        })?;
-        Ok(Applied { batch, dropped, rejected })
+    /// A chain of at least one lane. The keeper is missing where letters are not kept, or not by this chain.
+    pub(crate) fn new(lanes: Vec<Series<T>>, keeper: Option<Arc<Keeper>>) -> Self {
+        Self { lanes: Lanes::new(lanes), keeper }
     }
 }
 
 impl<T: Transform> Transform for Chain<T> {
     async fn apply(&mut self, given: Batch) -> Result<Transformed, Failure> {
         let Some(keeper) = self.keeper.clone() else {
-            let Applied { batch, dropped, mut rejected } = self.run(given.clone()).await?;
+            let Applied { batch, dropped, mut rejected } = self.lanes.run(given.clone()).await?;
             name_rows(&given, &mut rejected)?;
             return Ok(Transformed { batch, dropped, rejected });
         };
         let mut held = keeper.held_back(&given, RecordStage::Script, &[])?;
         let Applied { mut batch, dropped, mut rejected } = if held.is_empty() {
-            self.run(given.clone()).await?
+            self.lanes.run(given.clone()).await?
         } else {
             let (rest, places) = without(&given, &held)?;
-            let mut applied = self.run(rest).await?;
+            let mut applied = self.lanes.run(rest).await?;
             for rejection in &mut applied.rejected {
                 let place = usize::try_from(rejection.row).ok().and_then(|row| places.get(row));
                 rejection.row = *place.ok_or_else(|| misnumbered(&rejection.script))?;
@@ -101,55 +65,6 @@ impl<T: Transform> Transform for Chain<T> {
         keeper.withdraw(&given, RecordStage::Script, &rejected).await?;
         Ok(Transformed { batch, dropped, rejected })
     }
-}
-
-/// The batch with each row's place in it as its ordinal, and the ordinals that they had.
-fn numbered(batch: &Batch) -> Result<(Batch, Vec<u64>), Failure> {
-    let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-    let mut writer = BatchWriter::with_capacity(batch.bytes.len());
-    let tables: Vec<_> = rows.tables().iter().map(|table| writer.add_table(table)).collect();
-    let mut ordinals = Vec::with_capacity(batch.rows as usize);
-    for (place, row) in (0..).zip(rows.rows()) {
-        let row = row.map_err(damaged)?;
-        writer.append_row_at(&row, tables[usize::from(row.table_index().0)], place);
-        ordinals.push(row.version().ordinal);
-    }
-    Ok((Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) }, ordinals))
-}
-
-/// The batch with the ordinals that its rows had; `None` where a script changed a number.
-fn renumbered(batch: &Batch, ordinals: &[u64]) -> Result<Option<Batch>, Failure> {
-    if batch.rows == 0 {
-        return Ok(Some(Batch { rows: 0, bytes: Bytes::new() }));
-    }
-    let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-    let mut writer = BatchWriter::with_capacity(batch.bytes.len());
-    let tables: Vec<_> = rows.tables().iter().map(|table| writer.add_table(table)).collect();
-    let mut least = 0;
-    for row in rows.rows() {
-        let row = row.map_err(damaged)?;
-        let place = row.version().ordinal;
-        let ordinal = usize::try_from(place).ok().and_then(|place| ordinals.get(place));
-        let Some(ordinal) = ordinal.filter(|_| place >= least) else { return Ok(None) };
-        least = place;
-        writer.append_row_at(&row, tables[usize::from(row.table_index().0)], *ordinal);
-    }
-    Ok(Some(Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) }))
-}
-
-/// The places that rows of a numbered batch have in the first one.
-fn places(batch: &Batch) -> Result<Vec<u32>, Failure> {
-    let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-    let place = |row: tarn_batch::Row<'_>| u32::try_from(row.version().ordinal).unwrap_or(u32::MAX);
-    rows.rows().map(|row| row.map(place).map_err(damaged)).collect()
-}
-
-fn misnumbered(script: &str) -> Failure {
-    Failure::permanent(
-        "script_version_changed",
-        format!("script {script} changed the versions or the order of rows, which belong to the source"),
-    )
-    .with_hint("hand rows on with the version that they came with, in their order")
 }
 
 /// The batch without some rows, and the places of the others in it.
@@ -205,9 +120,11 @@ fn name_rows(given: &Batch, rejected: &mut [Rejection]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use tarn_batch::Op;
+    use bytes::Bytes;
+    use tarn_batch::{BatchWriter, Op};
 
     use super::super::letter::tests::{Change, changes, loaded};
+    use super::super::link::Link;
     use super::*;
 
     /// Drops and rejects rows by their key; what passes is as it was.
@@ -248,7 +165,9 @@ mod tests {
 
     #[tokio::test]
     async fn rows_of_one_script_go_into_the_next_and_an_error_names_its_script_and_its_row() {
-        let mut chain = Chain::new(vec![link("first", 2, 3), link("second", 4, 5)], None);
+        let links = vec![link("first", 2, 3), link("second", 5, 1)];
+        let second = Arc::clone(&links[1].script.seen);
+        let mut chain = Chain::new(vec![Series::new(links)], None);
         // Rows of a load have one version, so their places tell them apart.
         let answer = chain.apply(loaded(1, &[1, 2, 3, 4, 5, 6])).await.expect("applied");
         assert_eq!((answer.dropped, answer.batch.rows), (2, 2));
@@ -258,8 +177,9 @@ mod tests {
             .iter()
             .map(|one| (one.row, one.key.as_str(), one.script.as_str(), one.script_version))
             .collect();
-        assert_eq!(told, [(2, "id=3", "first", 4), (4, "id=5", "second", 4)]);
-        assert_eq!(chain.links[1].script.seen.lock().expect("whole")[..], [4]);
+        // The second script's is the earlier one, and each is told with the key of its own row.
+        assert_eq!(told, [(0, "id=1", "second", 4), (2, "id=3", "first", 4)]);
+        assert_eq!(second.lock().expect("whole")[..], [4]);
     }
 
     #[tokio::test]
@@ -280,7 +200,55 @@ mod tests {
         let links =
             ["one", "two"].map(|name| Link { script: Swap, name: name.into(), version: 1, again: None });
         let given = changes(&[Change(Op::Insert, 10, 1, Some("a"), None)]);
-        let failure = Chain::new(links.into(), None).apply(given).await.expect_err("told");
+        let failure = Chain::new(vec![Series::new(links.into())], None).apply(given).await.expect_err("told");
         assert_eq!(failure.code, "script_version_changed");
+    }
+    /// A chain of some lanes, and who sees what of them.
+    fn lanes(
+        count: usize,
+        drops: i64,
+        rejects: i64,
+    ) -> (Chain<Sorter>, Vec<Arc<std::sync::Mutex<Vec<u32>>>>) {
+        let links: Vec<_> = (0..count).map(|_| link("only", drops, rejects)).collect();
+        let seen = links.iter().map(|link| Arc::clone(&link.script.seen)).collect();
+        (Chain::new(links.into_iter().map(|link| Series::new(vec![link])).collect(), None), seen)
+    }
+
+    #[tokio::test]
+    async fn several_instances_make_of_a_batch_what_one_makes_of_it() {
+        let given: Vec<_> =
+            (0..500).map(|at| Change(Op::Update, at + 10, at as i64 % 40, Some("x"), None)).collect();
+        let given = changes(&given);
+        let expected = lanes(1, 7, 11).0.apply(given.clone()).await.expect("applied");
+        let (mut chain, seen) = lanes(4, 7, 11);
+        for _ in 0..2 {
+            let answer = chain.apply(given.clone()).await.expect("applied");
+            assert_eq!((&answer.batch, answer.dropped), (&expected.batch, expected.dropped));
+            let rows = |rejected: &[Rejection]| -> Vec<_> {
+                rejected.iter().map(|one| (one.row, one.key.clone())).collect()
+            };
+            assert_eq!(rows(&answer.rejected), rows(&expected.rejected));
+        }
+        let seen: Vec<u32> = seen.iter().map(|seen| seen.lock().expect("whole").iter().sum()).collect();
+        assert_eq!(seen.iter().sum::<u32>(), 1_000);
+        assert!(seen.iter().all(|rows| *rows > 0), "each has its part: {seen:?}");
+    }
+
+    #[tokio::test]
+    async fn what_fails_in_one_of_several_instances_fails_the_batch_and_no_later_one_goes_around_it() {
+        struct Broken;
+        impl Transform for Broken {
+            async fn apply(&mut self, batch: Batch) -> Result<Transformed, Failure> {
+                match batch.rows {
+                    0 => Ok(Transformed { batch, dropped: 0, rejected: Vec::new() }),
+                    _ => Err(Failure::permanent("plugin_trapped", "gone")),
+                }
+            }
+        }
+        let lane = || Series::new(vec![Link { script: Broken, name: "b".into(), version: 1, again: None }]);
+        let mut chain = Chain::new(vec![lane(), lane()], None);
+        let given = changes(&[Change(Op::Insert, 10, 1, Some("a"), None)]);
+        assert_eq!(chain.apply(given.clone()).await.expect_err("told").code, "plugin_trapped");
+        assert_eq!(chain.apply(given).await.expect_err("told").code, "script_instances_gone");
     }
 }

@@ -107,14 +107,14 @@ pub(super) fn leaves_out(row: &Row<'_>) -> bool {
 
 /// Which of a row's images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Image {
+pub(super) enum Image {
     /// After the change, before it for a deleted row.
     Newest,
     Before,
 }
 
 /// The cell of a column in an image; where that lacks it, in the other one.
-fn cell_of<'a>(row: &Row<'a>, column: usize, image: Image) -> Cell<'a> {
+pub(super) fn cell_of<'a>(row: &Row<'a>, column: usize, image: Image) -> Cell<'a> {
     let of = |cells: Option<Cells<'a>>| {
         cells.and_then(|mut cells| cells.nth(column)).and_then(Result::ok).unwrap_or(Cell::Unchanged)
     };

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use tarn_batch::{Batch as Rows, BatchWriter};
+use tarn_batch::Batch as Rows;
 use tarn_model::{Failure, RecordStage};
 use tarn_replication::{Batch, Rejection, Transform, Transformed};
 
 use super::desk::damaged;
+use super::joined::Joined;
 use super::letter::picked;
 use crate::config::STOPPED_RECORDS_MAX;
 use crate::hooks::Pending;
@@ -129,7 +129,7 @@ impl Found {
     fn take(&mut self, from: u32, answer: Transformed) {
         let rejected = answer.rejected.into_iter();
         self.rejected.extend(rejected.map(|rejection| Rejection { row: rejection.row + from, ..rejection }));
-        self.dropped += answer.dropped;
+        self.dropped = self.dropped.saturating_add(answer.dropped);
         if answer.batch.rows > 0 {
             self.batches.push(answer.batch);
         }
@@ -137,16 +137,16 @@ impl Found {
 
     /// The parts as one.
     fn finish(self) -> Result<Transformed, Failure> {
-        let mut writer = BatchWriter::with_capacity(self.batches.iter().map(|batch| batch.bytes.len()).sum());
+        let mut joined = Joined::with_capacity(self.batches.iter().map(|batch| batch.bytes.len()).sum());
         for batch in &self.batches {
             let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-            let tables: Vec<_> = rows.tables().iter().map(|table| writer.add_table(table)).collect();
+            let tables = joined.add_tables(rows.tables())?;
             for row in rows.rows() {
                 let row = row.map_err(damaged)?;
-                writer.append_row(&row, tables[usize::from(row.table_index().0)]);
+                joined.append(&row, tables[usize::from(row.table_index().0)]);
             }
         }
-        let batch = Batch { rows: writer.rows(), bytes: Bytes::from(writer.finish()) };
+        let batch = joined.finish();
         Ok(Transformed { batch, dropped: self.dropped, rejected: self.rejected })
     }
 }

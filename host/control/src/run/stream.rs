@@ -102,7 +102,7 @@ impl MirrorRun {
         latency.begin();
         let parts = StreamParts {
             source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
-            transform: instances.transform().await?,
+            transform: instances.stream_transform().await?,
             destination: self.destination(instances, latency),
             stage: self.workshop.stages.open(self.mirror.id).await?,
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),

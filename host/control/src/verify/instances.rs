@@ -11,6 +11,7 @@ use crate::instances::{load_scripts, peer};
 use crate::plugins::{LoadedScript, Plugins};
 use crate::records::chain::Chain;
 use crate::records::link::Link;
+use crate::records::series::Series;
 use crate::watch::Watch;
 
 /// Makes configured instances for the verification of a mirror.
@@ -71,7 +72,7 @@ impl Instances {
                 again: None,
             });
         }
-        Ok((!links.is_empty()).then(|| Chain::new(links, None)))
+        Ok((!links.is_empty()).then(|| Chain::new(vec![Series::new(links)], None)))
     }
 
     fn log(&self) -> Arc<dyn LogSink> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MirrorSpec, TableMapping};
 use crate::record_error::RecordErrorPolicy;
+use crate::script::joined;
 
 /// Changed settings of a paused mirror. Zero or empty means unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -29,8 +30,13 @@ pub struct MirrorEdit {
     pub record_error_policy: Option<RecordErrorPolicy>,
     /// Records that may be left out of ten times as many.
     pub record_error_limit: u32,
-    /// Another script, `name` or `name@version`, for a mirror that has one or none.
+    /// Other scripts, for a mirror that has some or none: `name` or `name@version`, several with commas between them.
+    #[serde(deserialize_with = "joined")]
     pub script: String,
+    /// Whether the mirror goes on without a script: an empty `script` means unchanged.
+    pub remove_script: bool,
+    /// Instances of each script that changes are shared out to, by key.
+    pub script_workers: u32,
     /// Records of each table that are kept in memory for trying out scripts; -1 keeps none any more.
     pub recent_records: i32,
 }
@@ -49,6 +55,7 @@ impl MirrorEdit {
             (&mut edited.snapshot_max_parallel_workers, self.snapshot_max_parallel_workers),
             (&mut edited.snapshot_num_tables_in_parallel, self.snapshot_num_tables_in_parallel),
             (&mut edited.record_error_limit, self.record_error_limit),
+            (&mut edited.script_workers, self.script_workers),
         ] {
             if change != 0 {
                 *setting = change;
@@ -60,7 +67,9 @@ impl MirrorEdit {
         if let Some(policy) = self.record_error_policy {
             edited.record_error_policy = policy;
         }
-        if !self.script.is_empty() {
+        if self.remove_script {
+            edited.script.clear();
+        } else if !self.script.is_empty() {
             edited.script.clone_from(&self.script);
         }
         if self.recent_records != 0 {
@@ -153,6 +162,18 @@ mod tests {
         assert_eq!((edited.script.as_str(), edited.recent_records), ("mask@2", 0));
         let edit = MirrorEdit { recent_records: 50, ..MirrorEdit::default() };
         assert_eq!(edit.apply_to(&edited).recent_records, 50);
+    }
+
+    #[test]
+    fn scripts_are_replaced_and_taken_away_and_shared_out_to_more_instances() {
+        let spec = MirrorSpec { script: "mask".into(), script_workers: 1, ..MirrorSpec::default() };
+        let chain: MirrorEdit =
+            serde_json::from_str(r#"{"script": ["mask", "route@2"], "script_workers": 4}"#).expect("read");
+        let edited = chain.apply_to(&spec);
+        assert_eq!((edited.script.as_str(), edited.script_workers), ("mask,route@2", 4));
+        let edit = MirrorEdit { remove_script: true, ..MirrorEdit::default() };
+        let edited = edit.apply_to(&edited);
+        assert_eq!((edited.script.as_str(), edited.script_workers), ("", 4));
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub struct MirrorSpec {
     /// them. A list of such texts is taken too; empty means none.
     #[serde(deserialize_with = "joined")]
     pub script: String,
+    /// Instances of each script that changes are shared out to, by key. With one of them, every change goes through
+    /// the same instance.
+    pub script_workers: u32,
     /// What becomes of a record that the scripts or the destination cannot take.
     pub record_error_policy: RecordErrorPolicy,
     /// Of ten times as many records, so many may be left out, also by the policies SKIP and DEAD_LETTER: one
@@ -128,6 +131,7 @@ impl MirrorSpec {
             (&mut self.snapshot_max_parallel_workers, 4),
             (&mut self.snapshot_num_tables_in_parallel, 1),
             (&mut self.record_error_limit, Self::RECORD_ERROR_LIMIT),
+            (&mut self.script_workers, 1),
         ] {
             if *setting == 0 {
                 *setting = default;

@@ -104,7 +104,7 @@ pub const SCRIPT_MEMORY_MIB_MAX: Setting = Setting {
     name: "script_memory_mib_max",
     form: "1 to 1024 MiB",
     default: Preset::Otherwise("by edition"),
-    meaning: "memory that an instance of a script may fill; the stream has one, and each worker of a load",
+    meaning: "memory that an instance of a script may fill; the stream has one, or as many as the mirror's script_workers, and each worker of a load one",
 };
 
 pub const SCRIPT_OUTPUT_MIB_MAX: Setting = Setting {

@@ -92,6 +92,23 @@ fn a_paused_mirror_is_edited_and_paused_again() {
 }
 
 #[test]
+fn a_script_that_the_file_names_no_more_is_taken_away() {
+    let shell = shell();
+    shell.tarn("apply -f setup.yaml").ok();
+    shell.tarn("mirror watch items --until running --timeout 90").ok();
+    shell.write(
+        "setup.yaml",
+        &shell.setup(ONE_TABLE).replace("    script: mask\n", "    script_workers: 2\n"),
+    );
+    let applied = shell.tarn("apply -f setup.yaml").ok();
+    let plan = "~ mirror items: pause, edit, resume\n    script: mask → \"\"\n    script_workers: 1 → 2\n";
+    assert!(applied.contains(plan), "{applied}");
+    shell.scene.postgres.query("INSERT INTO items VALUES (5000, 'as it is')");
+    shell.scene.wait_for_target("SELECT name FROM items FINAL WHERE id = 5000", "as it is");
+    assert_eq!(shell.tarn("apply -f setup.yaml").ok(), UNCHANGED);
+}
+
+#[test]
 fn a_mirror_whose_edit_is_refused_goes_on() {
     let shell = shell();
     shell.tarn("apply -f setup.yaml").ok();
@@ -108,14 +125,14 @@ fn a_mirror_whose_edit_is_refused_goes_on() {
 fn what_cannot_be_changed_in_place_is_said_before_anything_is_done() {
     let shell = shell();
     shell.tarn("apply -f setup.yaml").ok();
-    let setup = shell.setup(ONE_TABLE).replace("    script: mask\n", "");
+    let setup = shell.setup(&format!("    publication_name: other\n{ONE_TABLE}"));
     let extra = "  - {name: other, clickhouse_config: {host: nowhere}}\nscripts:";
     shell.write("setup.yaml", &setup.replace("scripts:", extra));
     let refused = shell.tarn("apply -f setup.yaml");
     assert_eq!(refused.code, 1);
     let stuck = "\
 ! mirror items: cannot be changed in place
-    script: mask → \"\"
+    publication_name: \"\" → other
     drop it and apply again: tarn mirror drop items
 ";
     assert!(refused.out.contains(stuck), "{}", refused.out);
