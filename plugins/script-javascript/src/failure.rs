@@ -1,6 +1,6 @@
 //! What went wrong in a script, and where.
 
-use tarn_script::transform::Fault as Found;
+use tarn_script::transform::{Fault as Found, NO_TEXT};
 
 use crate::config::TRACE_LINES_MAX;
 use crate::js::{Js, Kind, Throw, Value};
@@ -84,7 +84,7 @@ pub fn of_value(js: Js, error: &Value) -> (Fault, Option<String>) {
         if error.kind() == Kind::Null && js.take_exhausted() {
             return (Fault::new("InternalError: out of memory"), None);
         }
-        let message = said(js, error).unwrap_or_else(|| "(the error has no text)".to_owned());
+        let message = said(js, error).unwrap_or_else(|| NO_TEXT.to_owned());
         return (Fault::new(message), None);
     }
     let field = |name: &str| match error.get(name) {

@@ -35,11 +35,22 @@ pub fn given(lua: Lua, index: i32) -> &'static str {
     }
 }
 
+/// The same of a value that is known by now.
+#[inline]
+fn name_of(value: &Given<'_>, lua: Lua, index: i32) -> &'static str {
+    match value {
+        Given::Integer(_) => "integer",
+        Given::Float(_) => "float",
+        Given::Text(_) => "string",
+        _ => given(lua, index),
+    }
+}
+
 /// The value, as the conversions know it.
 fn value<'a>(lua: Lua, index: i32) -> Given<'a> {
     match lua.kind(index) {
         Kind::Boolean => Given::Bool(lua.is_true(index)),
-        Kind::Integer => Given::Integer(lua.integer(index).unwrap_or_default()),
+        Kind::Integer => Given::Integer(lua.number_as_integer(index)),
         Kind::Float => Given::Float(lua.number(index).unwrap_or(f64::NAN)),
         Kind::String => Given::Text(lua.bytes(index).unwrap_or_default()),
         Kind::Userdata => {
@@ -63,7 +74,10 @@ fn write(lua: Lua, index: i32, data_type: &Type, out: &mut Vec<u8>) -> Result<()
     match data_type {
         Type::Json if lua.kind(index) != Kind::String => write_json(lua, index, out),
         Type::Array(element) => array::write(lua, index, element, out),
-        _ => write_given(&value(lua, index), given(lua, index), data_type, out),
+        _ => {
+            let value = value(lua, index);
+            write_given(&value, name_of(&value, lua, index), data_type, out)
+        }
     }
 }
 

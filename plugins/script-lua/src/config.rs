@@ -9,3 +9,7 @@ pub use tarn_script::config::{
 /// calls itself a million times, and no more. The host's own limit lies far above, so that a script meets
 /// an error before a trap.
 pub const MEMORY_BYTES_MAX: usize = 96 << 20;
+
+/// Bytes of small blocks that are kept for what Lua asks for next: what some thousand records make between two
+/// collections, and little beside the script's own limit.
+pub const SPARE_BYTES_MAX: usize = 256 << 10;

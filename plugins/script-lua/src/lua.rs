@@ -106,6 +106,8 @@ pub enum Slot {
     Json,
     /// Metatables that keep the order of a table's columns, by the serial of its binding.
     Orders,
+    /// Names that are kept, so that they are known by their places.
+    Names,
 }
 
 /// A value of this crate as Lua holds it.

@@ -110,6 +110,12 @@ const CONTENT: Member = ("content", |lua, record| match record.log_message() {
 
 /// Makes the metatable.
 pub fn register(lua: Lua) {
+    lua.push_table(0, 1);
+    lua.set_slot(Slot::Names);
+    lua.push_str("row");
+    lua.keep_name(-1);
+    lua.session().row_name = lua.place_of(-1);
+    lua.pop(1);
     lua.push_table(0, 4);
     lua.set_function(-1, "__index", index);
     lua.set_function(-1, "__newindex", |lua| {
@@ -140,7 +146,7 @@ fn index(lua: Lua) -> Answer {
     let record = handle(lua, 1);
     match record.and_then(|record| lua.session().current.row(record.generation)) {
         // What nearly every script asks for first.
-        Some(&row) if lua.bytes(2) == Some(b"row") => push_row(lua, row_of(row.op())),
+        Some(&row) if lua.place_of(2) == lua.session().row_name => push_row(lua, row_of(row.op())),
         Some(&row) => members::push(lua, row, MEMBERS),
         None => Err(lua.fail(row::STALE)),
     }

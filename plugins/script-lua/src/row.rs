@@ -3,7 +3,7 @@
 use crate::assign::{self, Refusal};
 use crate::config::ASSIGNED_BYTES_MAX;
 use crate::current::{Current, Which};
-use crate::lua::{Answer, Kind, Lua, Raise, Slot, Userdata};
+use crate::lua::{Answer, Lua, Raise, Slot, Userdata};
 use crate::read::push_cell;
 use crate::session::Session;
 use tarn_batch::Cell;
@@ -93,11 +93,23 @@ pub fn check(lua: Lua, index: i32) -> Result<Handle, Raise> {
 #[inline]
 pub fn check_column(lua: Lua, index: i32) -> Result<usize, Raise> {
     let Session { bindings, current, .. } = lua.session();
+    if let Some(column) = bindings.get(current.binding()).column_at(lua.place_of(index)) {
+        return Ok(column);
+    }
+    look_up_column(lua, index)
+}
+
+fn look_up_column(lua: Lua, index: i32) -> Result<usize, Raise> {
+    let Session { bindings, current, .. } = lua.session();
     let binding = bindings.get_mut(current.binding());
     let Some(name) = lua.bytes(index) else {
         return Err(lua.fail("a row is indexed by the names of its columns"));
     };
     if let Some(column) = binding.column(name) {
+        if lua.keep_name(index) {
+            let Session { bindings, current, .. } = lua.session();
+            bindings.get_mut(current.binding()).note_place(lua.place_of(index), column);
+        }
         return Ok(column);
     }
     let name = String::from_utf8_lossy(name);
@@ -141,7 +153,7 @@ fn set(
     column: usize,
     columns: &[tarn_batch::Column],
 ) -> Result<(), Refusal> {
-    if lua.kind(3) == Kind::Nil {
+    if lua.is_nil(3) {
         // A column that was not sent reads as nil: assigning that back changes nothing.
         if matches!(current.cell(which, column), Ok(Cell::Unchanged)) {
             return Ok(());

@@ -78,7 +78,7 @@ impl Runtime {
     pub fn new(host: Box<dyn Host>) -> Option<Self> {
         let session = NonNull::from(Box::leak(Box::new(Session::new(host))));
         let limit = MEMORY_BYTES_MAX + HEADROOM_BYTES;
-        let memory = NonNull::from(Box::leak(Box::new(Memory { used: 0, limit })));
+        let memory = NonNull::from(Box::leak(Box::new(Memory::new(limit))));
         let lua = Lua::new(session, memory)?;
         library::open(lua);
         row::register(lua);

@@ -58,6 +58,8 @@ pub struct Session {
     pub bindings: Bindings,
     /// The generations whose rows, new and old, Lua has by now.
     pub rows_made: [u64; 2],
+    /// Where Lua keeps the string `row`.
+    pub row_name: *const u8,
     /// The record that the script sees.
     pub current: Current,
 }
@@ -94,6 +96,7 @@ impl Session {
             added: Vec::new(),
             bindings: Bindings::default(),
             rows_made: [0; 2],
+            row_name: std::ptr::null(),
             current: Current::default(),
         }
     }

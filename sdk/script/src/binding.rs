@@ -27,6 +27,8 @@ pub struct Binding {
     json_names: Vec<Vec<u8>>,
     /// Where Lua keeps a column's name, and the column. Lua keeps equal short strings at one place.
     cache: [(*const u8, usize); CACHE_SLOTS],
+    /// The same of names that are kept for ever, so that the place says which column it is.
+    kept: [(*const u8, usize); CACHE_SLOTS],
 }
 
 impl Binding {
@@ -35,7 +37,21 @@ impl Binding {
         let source = table.qualified_name();
         let target = targets.iter().find(|(from, _)| *from == source).map_or(&source, |(_, to)| to).clone();
         let cache = [(std::ptr::null(), 0); CACHE_SLOTS];
-        Self { serial, given, table, source, target, json_names: Vec::new(), cache }
+        // No string is there.
+        let kept = [(std::ptr::without_provenance(1), 0); CACHE_SLOTS];
+        Self { serial, given, table, source, target, json_names: Vec::new(), cache, kept }
+    }
+
+    /// The column whose name is kept at a place.
+    #[inline]
+    pub fn column_at(&self, place: *const u8) -> Option<usize> {
+        let (known, column) = self.kept[(place.addr() / 16) % CACHE_SLOTS];
+        (known == place).then_some(column)
+    }
+
+    /// Notes where a column's name is kept for ever.
+    pub fn note_place(&mut self, place: *const u8, column: usize) {
+        self.kept[(place.addr() / 16) % CACHE_SLOTS] = (place, column);
     }
 
     /// The column of that name. `name` is a string of Lua's.

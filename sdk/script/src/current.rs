@@ -227,7 +227,15 @@ impl Current {
     }
 
     /// Forgets values that others were assigned over, when there are many bytes of them.
+    #[inline]
     fn forget_replaced(&mut self) {
+        if self.values.len() > ASSIGNED_BYTES_KEPT {
+            self.forget_most();
+        }
+    }
+
+    #[cold]
+    fn forget_most(&mut self) {
         let live = |image: &Image| {
             let sizes = image.changes.iter().map(|change| match change {
                 Change::Value { start, end } => end - start,

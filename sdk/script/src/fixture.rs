@@ -12,6 +12,16 @@ use crate::transform::Applied;
 pub use random::Random;
 pub use random_rows::{random_batch, types};
 
+/// Records that a fuzzer tries its programs on, where somebody wants more than a slice: the variable
+/// `TARN_FUZZ_RECORDS`.
+pub fn fuzz_records() -> Option<u64> {
+    let text = std::env::var("TARN_FUZZ_RECORDS").ok()?;
+    Some(text.parse().expect("TARN_FUZZ_RECORDS is a number"))
+}
+
+/// Batches that one program of a long run is tried on, of some records each: making a runtime costs as much as a few.
+pub const FUZZ_BATCHES: usize = 40;
+
 /// A column, nullable unless it is of the key.
 pub fn column(name: &str, data_type: Type, type_name: &str, key: u16) -> Column {
     Column {

@@ -39,6 +39,9 @@ pub struct Fault {
     pub message: String,
 }
 
+/// What is said of an error that says nothing.
+pub const NO_TEXT: &str = "(the error has no text)";
+
 impl Fault {
     /// A fault that is not at a line.
     pub fn new(message: impl Into<String>) -> Self {
@@ -48,6 +51,9 @@ impl Fault {
     /// A fault at a line.
     pub fn at(line: u32, message: impl Into<String>) -> Self {
         let mut message = message.into();
+        if message.is_empty() {
+            NO_TEXT.clone_into(&mut message);
+        }
         if message.len() > MESSAGE_BYTES_MAX {
             message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
             message.push('…');

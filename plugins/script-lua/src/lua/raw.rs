@@ -79,6 +79,7 @@ unsafe extern "C" {
     pub fn lua_tolstring(l: *mut lua_State, index: c_int, length: *mut usize) -> *const c_char;
     pub fn lua_rawlen(l: *mut lua_State, index: c_int) -> u64;
     pub fn lua_touserdata(l: *mut lua_State, index: c_int) -> *mut c_void;
+    pub fn lua_topointer(l: *mut lua_State, index: c_int) -> *const c_void;
     pub fn lua_rawequal(l: *mut lua_State, one: c_int, other: c_int) -> c_int;
 
     pub fn lua_pushnil(l: *mut lua_State);

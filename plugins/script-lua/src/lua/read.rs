@@ -25,8 +25,10 @@ impl Lua {
     }
 
     /// Whether it is `nil` or missing.
+    #[inline]
     pub fn is_nil(self, index: c_int) -> bool {
-        matches!(self.kind(index), Kind::Nil | Kind::None)
+        // SAFETY: see `top`.
+        unsafe { raw::lua_type(self.0, index) <= raw::LUA_TNIL }
     }
 
     /// Whether it is true in a condition.
@@ -44,6 +46,20 @@ impl Lua {
         let is_exact =
             || self.kind(index) == Kind::Integer || self.number(index).is_some_and(|n| n.fract() == 0.0);
         (valid != 0 && is_exact()).then_some(number)
+    }
+
+    /// A number that is known to be an integer.
+    #[inline]
+    pub fn number_as_integer(self, index: c_int) -> i64 {
+        // SAFETY: see `top`.
+        unsafe { raw::lua_tointegerx(self.0, index, std::ptr::null_mut()) }
+    }
+
+    /// Where the value is, if Lua keeps it somewhere: equal short strings are at one place. Null for what it does not.
+    #[inline]
+    pub fn place_of(self, index: c_int) -> *const u8 {
+        // SAFETY: see `top`.
+        unsafe { raw::lua_topointer(self.0, index) }.cast()
     }
 
     /// The number as a float, if the value is one or a string that says one.

@@ -4,6 +4,9 @@ use std::ffi::c_int;
 
 use super::{Answer, Kind, Lua, Slot, raw};
 
+/// Longest string of which Lua keeps equal ones at one place (`LUAI_MAXSHORTLEN`).
+const SHORT_STRING_BYTES_MAX: usize = 40;
+
 impl Lua {
     /// Pushes a table with room for items and fields.
     pub fn push_table(self, items: usize, fields: usize) {
@@ -107,6 +110,20 @@ impl Lua {
     pub fn set_slot(self, slot: Slot) {
         // SAFETY: the registry is a table.
         unsafe { raw::lua_rawseti(self.0, raw::LUA_REGISTRYINDEX, slot as i64) };
+    }
+
+    /// Keeps the short string at `index` at its place for as long as the state lives; false for other values.
+    pub fn keep_name(self, index: c_int) -> bool {
+        let is_short = self.bytes(index).is_some_and(|name| name.len() <= SHORT_STRING_BYTES_MAX);
+        if is_short {
+            let index = self.absolute(index);
+            self.get_slot(Slot::Names);
+            self.push_copy(index);
+            self.push_boolean(true);
+            self.raw_set(-3);
+            self.pop(1);
+        }
+        is_short
     }
 
     /// Pushes the table of global variables.

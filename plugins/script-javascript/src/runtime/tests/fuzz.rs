@@ -3,7 +3,7 @@
 
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, Cell, Op, Type};
-use tarn_script::fixture::{Random, random_batch};
+use tarn_script::fixture::{FUZZ_BATCHES, Random, fuzz_records, random_batch};
 use tarn_script::json::is_json;
 
 use super::Recorder;
@@ -71,16 +71,24 @@ fn check_value(data_type: &Type, value: &[u8], what: &str) {
 
 #[test]
 fn random_programs_over_random_rows_are_answered() {
-    for seed in 0..PROGRAMS {
+    let wanted = fuzz_records();
+    let (mut seed, mut records) = (0, 0);
+    while wanted.map_or(seed < PROGRAMS, |wanted| records < wanted) {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = random_batch(&mut random);
+        let count = if wanted.is_some() { FUZZ_BATCHES } else { 1 };
+        let batches: Vec<_> = (0..count).map(|_| random_batch(&mut random)).collect();
         let what = format!("seed {seed}:\n{source}");
         for output in [Output::Rows, Output::Messages] {
-            if let Some(applied) = run(&source, &batch, output) {
-                check(&applied, &batch, &what);
+            let Some(mut runtime) = load(&source, output) else { continue };
+            for batch in &batches {
+                runtime.engine().limit_interrupts();
+                let applied = runtime.apply(batch).expect("a sound batch is answered");
+                records += u64::from(Batch::parse(batch).expect("it is sound").row_count());
+                check(&applied, batch, &what);
             }
         }
+        seed += 1;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch, Cell, Op, Type};
-use tarn_script::fixture::{Random, random_batch};
+use tarn_script::fixture::{FUZZ_BATCHES, Random, fuzz_records, random_batch};
 
 use super::Recorder;
 use crate::{Applied, Output, Runtime};
@@ -72,16 +72,24 @@ fn check_value(data_type: &Type, value: &[u8], what: &str) {
 
 #[test]
 fn random_programs_over_random_rows_are_answered() {
-    for seed in 0..PROGRAMS {
+    let wanted = fuzz_records();
+    let (mut seed, mut records) = (0, 0);
+    while wanted.map_or(seed < PROGRAMS, |wanted| records < wanted) {
         let mut random = Random::new(seed);
         let source = program::write(&mut random);
-        let batch = random_batch(&mut random);
+        let count = if wanted.is_some() { FUZZ_BATCHES } else { 1 };
+        let batches: Vec<_> = (0..count).map(|_| random_batch(&mut random)).collect();
         let what = format!("seed {seed}:\n{source}");
         for output in [Output::Rows, Output::Messages] {
-            if let Some(applied) = run(source.as_bytes(), &batch, output) {
-                check(&applied, &batch, &what);
+            let Some(mut runtime) = load(source.as_bytes(), output) else { continue };
+            for batch in &batches {
+                runtime.lua().limit_steps(STEPS_MAX);
+                let applied = runtime.apply(batch).expect("a sound batch is answered");
+                records += u64::from(Batch::parse(batch).expect("it is sound").row_count());
+                check(&applied, batch, &what);
             }
         }
+        seed += 1;
     }
 }
 
