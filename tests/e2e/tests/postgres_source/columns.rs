@@ -129,7 +129,7 @@ fn types_that_are_made_or_changed_while_the_stream_runs_are_known() {
 fn a_change_of_columns_inside_a_transaction_is_told_in_its_place() {
     let mut source = streaming("within", "(id int PRIMARY KEY)");
     server().query(
-        "BEGIN; INSERT INTO added_within VALUES (1); ALTER TABLE added_within ADD x int; INSERT INTO added_within VALUES (2, 5); COMMIT",
+        "BEGIN; INSERT INTO within VALUES (1); ALTER TABLE within ADD x int; INSERT INTO within VALUES (2, 5); COMMIT",
     );
     let found = delivered(&mut source, 2);
     assert_eq!(found[0].1[0].after, ["1"]);
