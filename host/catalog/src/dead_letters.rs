@@ -148,7 +148,8 @@ macro_rules! select_letters {
 
 impl Catalog {
     /// Keeps records of a mirror aside, all or none. One that is there already and waits is replaced by what is
-    /// said of it now, one that was settled stays settled.
+    /// said of it now. One that was settled stays settled, unless it is of a later version: a row that another load
+    /// read is another record, which nobody has settled.
     ///
     /// # Errors
     /// [`CatalogError`].
@@ -197,11 +198,13 @@ impl Catalog {
                  row_key, message, log_lines, record)
              VALUES ($1, $2, $3, 'WAITING', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                  $19)
-             ON CONFLICT (mirror_id, identity) DO UPDATE SET bytes = excluded.bytes, version = excluded.version,
-                 script = excluded.script, script_version = excluded.script_version, line = excluded.line,
+             ON CONFLICT (mirror_id, identity) DO UPDATE SET state = excluded.state, settled_us = NULL,
+                 bytes = excluded.bytes, version = excluded.version, row_keys = excluded.row_keys,
+                 created_us = excluded.created_us, script = excluded.script, script_version = excluded.script_version, line = excluded.line,
                  function_name = excluded.function_name, message = excluded.message,
                  log_lines = excluded.log_lines, record = excluded.record
-             WHERE dead_letters.state = 'WAITING' AND dead_letters.version <= excluded.version",
+             WHERE dead_letters.version < excluded.version
+                 OR dead_letters.state = 'WAITING' AND dead_letters.version = excluded.version",
         )
         .bind(id)
         .bind(mirror)

@@ -360,3 +360,24 @@ fn a_record_at_which_a_script_loops_for_ever_is_found_and_the_others_go_on() {
     let failure = status(&scene, "stops")["failure"].to_string();
     assert!(failure.contains("it ran longer than 2000 ms"), "{failure}");
 }
+
+#[test]
+fn rows_that_are_refused_again_after_a_resync_wait_again() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, note text);
+         INSERT INTO t SELECT i, 0, NULL FROM generate_series(1, 100) i",
+    );
+    let id = scene.script("mask", REJECTING);
+    let policy = json!({"script": "mask", "record_error_policy": "DEAD_LETTER"});
+    scene.mirror("m", &[("public.t", "t")], &policy);
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    wait_for_waiting(&scene, "m", 5);
+    scene.request_state("m", "STATUS_RESYNC");
+    until("it loads again", || scene.log("m").contains("gave up 5 dead letters").then_some(()));
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    wait_for_waiting(&scene, "m", 5);
+    correct(&scene, id, "mask", TAKING);
+    assert_eq!(replay(&scene, "m"), [json!(null); 0]);
+    scene.wait_until_equal(SOURCE, TARGET);
+}

@@ -71,6 +71,24 @@ on_both! {
 }
 
 on_both! {
+    async fn a_row_that_a_later_load_reads_waits_again_though_its_letter_was_settled(fixture: Fixture) {
+        let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
+        for (position, state) in [(10, DeadLetterState::Replayed), (20, DeadLetterState::Discarded)] {
+            catalog.keep_letters(mirror, &[letter("a", position, "k")], ROOM).await.expect("kept");
+            let waiting = catalog.waiting_letters(mirror, &[], 9).await.expect("read").remove(0);
+            assert_eq!((waiting.letter.position, waiting.letter.settled_at), (position, None));
+            assert_eq!(waiting.record, b"planted-row-value");
+            catalog.settle_letters(mirror, &[waiting.letter.id], state).await.expect("settled");
+        }
+        catalog.keep_letters(mirror, &[letter("a", 30, "k")], ROOM).await.expect("kept");
+        assert_eq!(catalog.letter_marks(mirror).await.expect("read").len(), 1);
+        // Of an earlier load nothing is left to come.
+        catalog.keep_letters(mirror, &[letter("a", 20, "k")], ROOM).await.expect("kept");
+        assert_eq!(catalog.waiting_letters(mirror, &[], 9).await.expect("read")[0].letter.position, 30);
+    }
+}
+
+on_both! {
     async fn letters_that_do_not_fit_are_refused_all_together(fixture: Fixture) {
         let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
         let large = |identity: &str| NewLetter { record: vec![7; 4_000], ..letter(identity, 10, "k") };
