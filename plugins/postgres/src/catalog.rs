@@ -20,6 +20,8 @@ pub(crate) struct CatalogTable {
     /// The number of the file with its rows, or for a partitioned table one made of those of its partitions:
     /// another one where the rows were written anew.
     pub(crate) file: u32,
+    /// The number of the last column that was made, be it there or dropped.
+    pub(crate) attributes_made: i32,
     pub(crate) columns: Vec<CatalogColumn>,
 }
 
@@ -136,7 +138,7 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                          JOIN pg_catalog.pg_attribute AS l ON l.attrelid = t.relid AND l.attname = a.attname
                          WHERE t.isleaf AND l.atthasmissing) AS m)
                 END,
-                a.atthasdef OR a.attidentity <> ''
+                a.atthasdef OR a.attidentity <> '', c.relnatts
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -176,6 +178,7 @@ fn table(row: &Row, oid: u32) -> Result<CatalogTable, Failure> {
         kind,
         identity,
         file: number(row, 14)?,
+        attributes_made: number(row, 17)?,
         columns: Vec::new(),
     })
 }

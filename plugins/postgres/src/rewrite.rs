@@ -73,6 +73,7 @@ mod tests {
             kind: Kind::Ordinary,
             identity: Identity::Default,
             file,
+            attributes_made: 0,
             columns: columns.collect(),
         }
     }

@@ -11,6 +11,7 @@ mod in_progress;
 mod joined;
 mod loading;
 mod logged;
+mod numbers;
 mod relations;
 mod rows;
 

@@ -3,8 +3,10 @@
 use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
+use super::numbers::Known;
 use super::relations::{Cell, Replicated};
-use crate::catalog::{CatalogColumn, CatalogTable};
+use crate::attributes::Attributes;
+use crate::catalog::CatalogTable;
 use crate::mapped::Mapped;
 use crate::mark::Mark;
 use crate::pgoutput::{Relation, RelationColumn};
@@ -17,6 +19,8 @@ pub(super) struct Described<'a> {
     pub(super) catalog: Option<&'a CatalogTable>,
     /// What was known of the table before this message.
     pub(super) before: Option<&'a Table>,
+    /// The columns that the stream last said it has.
+    pub(super) delivered: &'a Attributes,
 }
 
 impl Described<'_> {
@@ -31,14 +35,19 @@ impl Described<'_> {
         let mut batch_columns = Vec::with_capacity(columns.len());
         let mut decoders = Vec::with_capacity(columns.len());
         let mut cells = Vec::with_capacity(columns.len());
-        for column in columns {
+        // A partition has numbers of its own.
+        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid);
+        let known = own.map(|catalog| Known { catalog, before: self.before, delivered: self.delivered });
+        let numbers = known.map(|known| known.numbers(columns));
+        for (at, column) in columns.iter().enumerate() {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
                 continue;
             }
             let column_type = types.get((column.type_oid, column.type_modifier));
-            let (attribute, nullable, key) = self.place(column, relation, batch_columns.len());
+            let number = numbers.as_ref().map(|numbers| numbers[at]);
+            let (attribute, nullable, key) = self.place(column, number, relation, batch_columns.len());
             batch_columns.push(Column {
                 name: column.name.to_owned(),
                 data_type: column_type.data_type.clone(),
@@ -86,17 +95,29 @@ impl Described<'_> {
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has
     /// none of these. The catalog has them as of now, which may be later than the message: a column it
     /// does not have any more keeps what was known of it.
-    fn place(&self, column: &RelationColumn<'_>, relation: &Relation<'_>, index: usize) -> (i32, bool, u16) {
-        let same = |found: &&CatalogColumn| found.name == column.name;
-        if let Some(found) = self.catalog.and_then(|catalog| catalog.columns.iter().find(same)) {
+    fn place(
+        &self,
+        column: &RelationColumn<'_>,
+        number: Option<i32>,
+        relation: &Relation<'_>,
+        index: usize,
+    ) -> (i32, bool, u16) {
+        let same = |attribute: i32, name: &str| match number {
+            Some(number) => attribute == number,
+            None => name == column.name,
+        };
+        let found = |catalog: &&CatalogTable| catalog.columns.iter().position(|c| same(c.attribute, &c.name));
+        if let Some((catalog, at)) = self.catalog.and_then(|catalog| Some((catalog, found(&catalog)?))) {
+            let found = &catalog.columns[at];
             return (found.attribute, !found.not_null, found.key);
         }
-        let same = |found: &&Column| found.name == column.name;
-        if let Some(found) = self.before.and_then(|before| before.columns.iter().find(same)) {
+        let mut before = self.before.into_iter().flat_map(|before| &before.columns);
+        let known = |found: &&Column| number != Some(0) && same(found.attribute, &found.name);
+        if let Some(found) = before.find(known) {
             return (found.attribute, found.nullable, found.key);
         }
         let in_key = column.in_key && relation.identity != b'f';
         let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
-        (0, !in_key, if in_key { place } else { 0 })
+        (number.unwrap_or(0), !in_key, if in_key { place } else { 0 })
     }
 }

@@ -214,7 +214,12 @@ impl Relations {
             Entry::Mapped(replicated) => Some(&replicated.mapped),
             Entry::Ignored => None,
         });
-        let described = Described { catalog: described.as_ref(), before: before.map(|mapped| &mapped.table) };
+        let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
+        let described = Described {
+            catalog: described.as_ref(),
+            before: before.map(|mapped| &mapped.table),
+            delivered: &delivered,
+        };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
             let joined = match self.marks.get(&mapping.name) {

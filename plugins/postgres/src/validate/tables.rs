@@ -95,7 +95,15 @@ mod tests {
             key,
         };
         let columns = vec![column(1, "id", key), column(2, "Name", 0)];
-        CatalogTable { oid: 1, name: TableName::new("public", "t"), kind, identity, file: 0, columns }
+        CatalogTable {
+            oid: 1,
+            name: TableName::new("public", "t"),
+            kind,
+            identity,
+            file: 0,
+            attributes_made: 2,
+            columns,
+        }
     }
 
     #[test]

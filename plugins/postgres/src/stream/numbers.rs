@@ -1,0 +1,219 @@
+//! Which columns of a table a relation message talks about.
+//!
+//! The message has names and no numbers, and the catalog may be ahead of it: a name may have gone to another column by
+//! now, and the column that the message means may be gone. Told apart by names alone, values of a column that was
+//! dropped would show in the one that was made under its name. But the message has its columns in the order of
+//! their numbers, with none left out between them but those that are dropped or not published. So a name that would
+//! break this order is not trusted, and what lies between two known columns is often the only one that can.
+
+use tarn_batch::Table;
+
+use crate::attributes::Attributes;
+use crate::catalog::{CatalogColumn, CatalogTable};
+use crate::pgoutput::RelationColumn;
+
+/// What is known when a message comes.
+pub(super) struct Known<'a> {
+    pub(super) catalog: &'a CatalogTable,
+    /// The table as the message before described it.
+    pub(super) before: Option<&'a Table>,
+    /// The columns that the stream last said the table has; none where that is not known.
+    pub(super) delivered: &'a Attributes,
+}
+
+impl Known<'_> {
+    /// The number of each column of a message; 0 where it cannot be told.
+    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Vec<i32> {
+        let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
+        let mut numbers = by_name.clone();
+        self.distrust(&mut numbers);
+        if let Some(delivered) = self.as_delivered(&by_name, &numbers) {
+            return delivered;
+        }
+        self.fill(columns, &mut numbers);
+        numbers
+    }
+
+    /// The number of the catalog's column of the same name; 0 where that one came later than the message.
+    fn by_name(&self, column: &RelationColumn<'_>) -> i32 {
+        let same = |found: &&CatalogColumn| found.name == column.name;
+        let Some(found) = self.catalog.columns.iter().find(same) else { return 0 };
+        let is_new = !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
+        let other_type = (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier);
+        let before =
+            self.before.and_then(|table| table.columns.iter().find(|known| known.name == column.name));
+        let had_other =
+            before.is_some_and(|known| known.attribute != 0 && known.attribute != found.attribute);
+        // Nothing but the type tells a column from the one that was made in its place at the end of the table.
+        let replaces = is_new && other_type && (had_other || self.before.is_none());
+        if replaces { 0 } else { found.attribute }
+    }
+
+    /// Takes numbers back, as few as it takes, so that the rest rises as the columns do, with room for those between.
+    /// That is a longest row of offsets (how far a number is ahead of its place) that do not fall, for the columns
+    /// between two that are there cannot be more than the numbers between theirs.
+    fn distrust(&self, numbers: &mut [i32]) {
+        let count = i32::try_from(numbers.len()).unwrap_or(i32::MAX);
+        let offset_max = self.catalog.attributes_made + 1 - count;
+        // Of rows of a length the one with the least last offset, and each member's one before.
+        let mut tails: Vec<usize> = Vec::new();
+        let mut before: Vec<Option<usize>> = vec![None; numbers.len()];
+        let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
+        let offset = |numbers: &[i32], at: usize| numbers[at] - place(at);
+        for at in 0..numbers.len() {
+            let own = offset(numbers, at);
+            if numbers[at] == 0 || own < 1 || own > offset_max {
+                continue;
+            }
+            let length = tails.partition_point(|tail| offset(numbers, *tail) <= own);
+            before[at] = length.checked_sub(1).map(|shorter| tails[shorter]);
+            match tails.get_mut(length) {
+                Some(tail) => *tail = at,
+                None => tails.push(at),
+            }
+        }
+        let mut kept = vec![0; numbers.len()];
+        let mut next = tails.last().copied();
+        while let Some(at) = next {
+            kept[at] = numbers[at];
+            next = before[at];
+        }
+        numbers.copy_from_slice(&kept);
+    }
+
+    /// The columns that the stream had last, if a message of as many columns has at least as many names of these as
+    /// of any others.
+    fn as_delivered(&self, by_name: &[i32], trusted: &[i32]) -> Option<Vec<i32>> {
+        let greatest = self.delivered.greatest();
+        let delivered: Vec<i32> = (1..=greatest).filter(|number| self.delivered.contains(*number)).collect();
+        if delivered.len() != by_name.len() {
+            return None;
+        }
+        let same = delivered.iter().zip(by_name).filter(|(delivered, named)| delivered == named).count();
+        (same >= trusted.iter().filter(|number| **number != 0).count()).then_some(delivered)
+    }
+
+    /// Gives numbers to columns between known ones.
+    fn fill(&self, columns: &[RelationColumn<'_>], numbers: &mut [i32]) {
+        let mut from = 0;
+        while from < numbers.len() {
+            if numbers[from] != 0 {
+                from += 1;
+                continue;
+            }
+            let to = (from..numbers.len()).find(|at| numbers[*at] != 0).unwrap_or(numbers.len());
+            let least = if from == 0 { 1 } else { numbers[from - 1] + 1 };
+            let end = numbers.get(to).copied().unwrap_or(self.catalog.attributes_made + 1);
+            let generated = |number: i32| {
+                self.catalog.columns.iter().any(|column| column.attribute == number && column.generated)
+            };
+            let mut free: Vec<i32> = (least..end).filter(|number| !generated(*number)).collect();
+            if free.len() > to - from {
+                free.retain(|number| self.delivered.contains(*number));
+            }
+            if free.len() == to - from {
+                numbers[from..to].copy_from_slice(&free);
+            } else {
+                for at in from..to {
+                    let known = self
+                        .before
+                        .and_then(|table| table.columns.iter().find(|known| known.name == columns[at].name));
+                    numbers[at] = known.map_or(0, |known| known.attribute).max(0);
+                    if !(least..end).contains(&numbers[at]) {
+                        numbers[at] = 0;
+                    }
+                }
+            }
+            from = to;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{Earlier, Identity, Kind};
+    use crate::table_name::TableName;
+
+    const INT: u32 = 23;
+    const TEXT: u32 = 25;
+
+    fn catalog(made: i32, columns: &[(i32, &str, u32)]) -> CatalogTable {
+        let columns = columns.iter().map(|&(attribute, name, type_oid)| CatalogColumn {
+            attribute,
+            name: name.to_owned(),
+            type_oid,
+            type_modifier: -1,
+            not_null: false,
+            generated: name == "generated",
+            defined_by: 0,
+            earlier: Earlier::Null,
+            key: 0,
+        });
+        CatalogTable {
+            oid: 1,
+            name: TableName::new("public", "t"),
+            kind: Kind::Ordinary,
+            identity: Identity::Default,
+            file: 0,
+            attributes_made: made,
+            columns: columns.collect(),
+        }
+    }
+
+    /// The numbers of a message, where the stream had these columns before and nothing else is known.
+    fn numbers(catalog: &CatalogTable, delivered: &[i32], message: &[(&str, u32)]) -> Vec<i32> {
+        let columns: Vec<_> = message
+            .iter()
+            .map(|&(name, type_oid)| RelationColumn { in_key: false, name, type_oid, type_modifier: -1 })
+            .collect();
+        let delivered = delivered.iter().copied().collect();
+        Known { catalog, before: None, delivered: &delivered }.numbers(&columns)
+    }
+
+    #[test]
+    fn columns_of_the_catalog_are_found_by_their_names() {
+        let now = catalog(4, &[(1, "id", INT), (2, "generated", INT), (4, "b", TEXT)]);
+        assert_eq!(numbers(&now, &[1], &[("id", INT), ("b", TEXT)]), [1, 4]);
+        assert_eq!(numbers(&now, &[], &[("id", INT)]), [1]);
+    }
+
+    #[test]
+    fn a_column_that_was_dropped_is_not_the_one_that_was_made_under_its_name() {
+        let now = catalog(4, &[(1, "id", INT), (3, "b", INT), (4, "a", INT)]);
+        assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("a", INT), ("b", INT)]), [1, 2, 3]);
+        assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("b", INT), ("a", INT)]), [1, 3, 4]);
+        // At the end of the table only the type tells.
+        let now = catalog(3, &[(1, "id", INT), (3, "a", TEXT)]);
+        assert_eq!(numbers(&now, &[1, 2], &[("id", INT), ("a", INT)]), [1, 2]);
+        assert_eq!(numbers(&now, &[1, 2], &[("id", INT), ("a", TEXT)]), [1, 3]);
+        // Once it was delivered, another type is only that.
+        assert_eq!(numbers(&now, &[1, 3], &[("id", INT), ("a", INT)]), [1, 3]);
+    }
+
+    #[test]
+    fn names_that_two_columns_exchanged_are_told_by_their_places() {
+        let now = catalog(3, &[(1, "id", INT), (2, "b", INT), (3, "a", INT)]);
+        assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("a", INT), ("b", INT)]), [1, 2, 3]);
+        assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("b", INT), ("a", INT)]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn names_exchanged_among_many_are_told_too() {
+        let now = catalog(
+            7,
+            &[(1, "id", INT), (2, "x", INT), (3, "b", INT), (4, "a", INT), (5, "c", INT), (7, "d", INT)],
+        );
+        let message = [("id", INT), ("x", INT), ("a", INT), ("b", INT), ("c", INT)];
+        for delivered in [&[1, 2, 3, 4, 5][..], &[]] {
+            assert_eq!(numbers(&now, delivered, &message), [1, 2, 3, 4, 5]);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_gone_is_told_by_its_place_or_not_at_all() {
+        let now = catalog(4, &[(1, "id", INT), (2, "new", INT), (4, "c", INT)]);
+        assert_eq!(numbers(&now, &[1, 2, 4], &[("id", INT), ("old", INT), ("c", INT)]), [1, 2, 4]);
+        assert_eq!(numbers(&now, &[1, 2, 3, 4], &[("id", INT), ("old", INT), ("c", INT)]), [1, 0, 4]);
+    }
+}
