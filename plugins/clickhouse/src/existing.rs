@@ -75,6 +75,20 @@ impl Existing {
         self.columns.iter().map(|column| (column.name.as_str(), column.origin))
     }
 
+    /// What the column is called that holds this one of the source's. `None` where there is none: neither one of its
+    /// number, nor one of its name that holds no other.
+    pub(crate) fn name_of(&self, column: &DesignColumn) -> Option<&str> {
+        let by_origin = |found: &&ExistingColumn| found.origin.is_some() && found.origin == column.origin;
+        let holds_other = |found: &ExistingColumn| {
+            found
+                .origin
+                .zip(column.origin)
+                .is_some_and(|(origin, wanted)| origin.is_beside(wanted) && origin != wanted)
+        };
+        let by_name = || self.column(&column.name).filter(|found| !holds_other(found));
+        self.columns.iter().find(by_origin).or_else(by_name).map(|found| found.name.as_str())
+    }
+
     /// Whether it has a column.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.column(name).is_some()

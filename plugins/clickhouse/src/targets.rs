@@ -100,7 +100,7 @@ impl Targets {
         if let Some(plan) = self.plans.iter().find(|plan| plan.table == *table) {
             return Ok(Rc::clone(plan));
         }
-        let design = self.design(table)?;
+        let mut design = self.design(table)?;
         let range = self.range(client)?;
         let Some(existing) = self.find(client, &design.target)? else {
             let message = format!("table {} is not there", design.target);
@@ -108,6 +108,14 @@ impl Targets {
                 .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
                 .with_table(table.qualified_name()));
         };
+        // A load may meet names that the stream, which brings them, has not come to yet, and the other way round.
+        // Which column is meant is told by its number.
+        for column in &mut design.columns {
+            match existing.name_of(column) {
+                Some(name) => name.clone_into(&mut column.name),
+                None => return Err(column_missing(&design.target, table, &column.name)),
+            }
+        }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
         self.forget(&design.target);
         self.plans.push(Rc::clone(&plan));
@@ -118,6 +126,13 @@ impl Targets {
     pub(crate) fn forget(&mut self, target: &str) {
         self.plans.retain(|plan| plan.target != target);
     }
+}
+
+/// The failure of rows that have a column for which the target has none.
+fn column_missing(target: &str, table: &Table, column: &str) -> Failure {
+    Failure::permanent("target_incompatible", format!("table {target}: column {column} is missing"))
+        .with_hint("resume the mirror, which adds it")
+        .with_table(table.qualified_name())
 }
 
 /// A mapping's path in the API.
