@@ -172,3 +172,75 @@ fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
         "SELECT toString(id), t FROM more FINAL ORDER BY id",
     );
 }
+
+#[test]
+fn columns_that_exchange_their_names_while_the_table_loads_keep_their_values() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, one text, two text, three text);
+         INSERT INTO items SELECT n, 'one', 'two', repeat('x', 100) FROM generate_series(1, 200000) n",
+    );
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1});
+    scene.mirror("items", &[("public.items", "items")], &partitions);
+    until("rows of the load arrive", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM items").ok()?;
+        (count != [[Some("0".to_owned())]]).then_some(())
+    });
+    scene.postgres.query(
+        "BEGIN;
+         ALTER TABLE items RENAME one TO between;
+         ALTER TABLE items RENAME two TO one;
+         ALTER TABLE items RENAME between TO two;
+         ALTER TABLE items RENAME three TO last;
+         COMMIT",
+    );
+    scene.postgres.query("UPDATE items SET last = 'changed' WHERE id % 1000 = 0");
+    scene.wait_until_equal(
+        "SELECT id::text, one, two, last FROM items ORDER BY items.id",
+        "SELECT toString(id), one, two, last FROM items FINAL ORDER BY id",
+    );
+}
+
+#[test]
+fn values_of_a_dropped_column_do_not_show_in_the_one_that_was_made_under_its_name_meanwhile() {
+    // B091: the stream comes to the rows of before when the catalog has the new column only.
+    let mut scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, kind text, name text, size int);
+         INSERT INTO items SELECT n, 'old', 'item ' || n, n FROM generate_series(1, 100) n",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.tarn.kill();
+    scene.postgres.query("UPDATE items SET kind = 'older', size = 7 WHERE id <= 50");
+    scene.postgres.query("ALTER TABLE items DROP kind, ADD kind text");
+    scene.postgres.query("ALTER TABLE items DROP size, ADD size text");
+    scene.postgres.query("UPDATE items SET kind = 'new', size = 'large' WHERE id <= 10");
+    scene.tarn.start_again();
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind, size FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind, size FROM items FINAL ORDER BY id",
+    );
+}
+
+#[test]
+fn a_column_added_before_its_table_is_cut_for_the_load_comes_with_its_values() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE first (id int PRIMARY KEY, name text);
+         INSERT INTO first SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n",
+    );
+    scene.postgres.query(TABLE);
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1});
+    scene.mirror("items", &[("public.first", "first"), ("public.items", "items")], &partitions);
+    until("rows of the first table arrive", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM first").ok()?;
+        (count != [[Some("0".to_owned())]]).then_some(())
+    });
+    scene.postgres.query("ALTER TABLE items ADD kind text DEFAULT 'usual'");
+    scene.postgres.query("UPDATE items SET kind = 'other' WHERE id % 10 = 0");
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
+    );
+}

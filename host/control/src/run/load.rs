@@ -16,6 +16,9 @@ use crate::recent::RememberingInstances;
 /// The point of a load that runs beside the stream: later than everything.
 const LOADING: u64 = i64::MAX.unsigned_abs();
 
+/// A destination's code for rows that its table has no place for.
+const TARGET_INCOMPATIBLE: &str = "target_incompatible";
+
 impl MirrorRun {
     /// Tables of the ledger that are not loaded, or not all of them at one point.
     pub(super) async fn unfinished_tables(&self) -> Result<Vec<String>, Failure> {
@@ -126,7 +129,16 @@ impl MirrorRun {
             self.load_settings(),
             run,
         )
-        .await?;
+        .await;
+        let ended = match ended {
+            Err(refused) if refused.code == TARGET_INCOMPATIBLE => {
+                // A column may have come between the preparation of the tables and the cutting of this one, and the
+                // stream that would tell of it comes later. What stays incompatible fails here for good.
+                prepare_again(instances).await?;
+                return Err(Failure::retry("columns_changed", refused.message).with_table(refused.table));
+            }
+            ended => ended?,
+        };
         if ended == SnapshotEnd::Complete {
             self.watch.info("the load is complete");
         }
