@@ -15,7 +15,7 @@
 //!
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
-//! Public: [`Postgres`], [`Session`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
+//! Public: [`Postgres`], [`Session`], [`Attempt`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
 //! [`Row`], [`until`], [`until_within`].
 
 mod clickhouse;
@@ -36,7 +36,7 @@ mod wait;
 
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
-pub use postgres::{Postgres, Session};
+pub use postgres::{Attempt, Postgres, Session};
 pub use schemathesis::Schemathesis;
 pub use sshd::Sshd;
 pub use tarn::Tarn;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use cluster::Cluster;
 use psql::Psql;
 use release::Release;
-pub use session::Session;
+pub use session::{Attempt, Session};
 
 use crate::Row;
 use crate::server_url::ServerUrl;
@@ -171,6 +171,12 @@ impl Postgres {
     #[must_use]
     pub fn session(&self) -> Session {
         Session::open(&self.psql)
+    }
+
+    /// The same, for statements of which some may fail ([`Session::attempt`]).
+    #[must_use]
+    pub fn session_that_goes_on(&self) -> Session {
+        Session::open_to_go_on(&self.psql)
     }
 
     /// Stops the server as an operator would; `start_again` starts it.
