@@ -1,0 +1,143 @@
+//! Statements that change tables.
+//!
+//! Left out is what is documented to stop a mirror, or to tell only of in its log: another key, a column of a type
+//! that the destination's cannot be turned into, values that a change of the type or a default of each row's own
+//! writes anew, a table that is dropped or renamed while it is mirrored.
+
+use super::dice::Dice;
+use super::kind::Kind;
+use super::statement;
+use super::table::{Column, Identity, Layout, Table};
+
+/// Changes a table, as the program knows it and by statements.
+pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let name = table.name.clone();
+    match dice.below(12) {
+        0..=2 => add(dice, table),
+        3 | 4 => match take(dice, table) {
+            Some(column) => {
+                table.dropped.push(column.name.clone());
+                vec![format!("ALTER TABLE {name} DROP {}", column.name)]
+            }
+            None => add(dice, table),
+        },
+        5 => match take(dice, table) {
+            // Dropped, and made again under its name, of another type.
+            Some(column) => {
+                let again = Column { name: column.name.clone(), kind: dice.pick(super::kind::KINDS) };
+                let statement = format!("ALTER TABLE {name} ADD {} {}", again.name, again.kind.sql);
+                table.columns.push(again);
+                let drop = format!("ALTER TABLE {name} DROP {}", column.name);
+                if dice.chance(50) {
+                    vec![format!("{drop}, {}", &statement[format!("ALTER TABLE {name} ").len()..])]
+                } else {
+                    vec![drop, statement]
+                }
+            }
+            None => add(dice, table),
+        },
+        6 => match table.dropped.pop() {
+            Some(dropped) => {
+                let column = Column { name: dropped, kind: dice.pick(super::kind::KINDS) };
+                let statement = format!("ALTER TABLE {name} ADD {} {}", column.name, column.kind.sql);
+                table.columns.push(column);
+                vec![statement]
+            }
+            None => add(dice, table),
+        },
+        7 => rename(dice, table),
+        8 => swap_names(dice, table),
+        9 => widen(dice, table),
+        10 => identity(dice, table),
+        _ => match table.layout {
+            Layout::Plain => default_or_null(dice, table),
+            Layout::Partitioned { .. } => statement::partition(dice, table),
+        },
+    }
+}
+
+fn add(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let column = table.new_column(dice);
+    let default =
+        if column.kind.is_never_null() || dice.chance(50) { None } else { column.kind.default(dice) };
+    let default = default.map_or_else(String::new, |value| format!(" DEFAULT {value}"));
+    let statement = format!("ALTER TABLE {} ADD {} {}{default}", table.name, column.name, column.kind.sql);
+    table.columns.push(column);
+    vec![statement]
+}
+
+fn take(dice: &mut Dice, table: &mut Table) -> Option<Column> {
+    let count = table.columns.len();
+    (count > 1).then(|| table.columns.remove(dice.place(count)))
+}
+
+fn rename(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    if table.columns.is_empty() {
+        return add(dice, table);
+    }
+    let place = dice.place(table.columns.len());
+    let to = if dice.chance(30) && !table.dropped.is_empty() {
+        table.dropped.pop().expect("a name")
+    } else {
+        let number = table.columns_made;
+        table.columns_made += 1;
+        format!("\"C{number} x\"")
+    };
+    let from = std::mem::replace(&mut table.columns[place].name, to.clone());
+    vec![format!("ALTER TABLE {} RENAME {from} TO {to}", table.name)]
+}
+
+fn swap_names(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    if table.columns.len() < 2 {
+        return add(dice, table);
+    }
+    let (one, two) = (dice.place(table.columns.len()), dice.place(table.columns.len()));
+    if one == two {
+        return rename(dice, table);
+    }
+    let (a, b) = (table.columns[one].name.clone(), table.columns[two].name.clone());
+    table.columns[one].name.clone_from(&b);
+    table.columns[two].name.clone_from(&a);
+    let rename = |from: &str, to: &str| format!("ALTER TABLE {} RENAME {from} TO {to}", table.name);
+    vec![rename(&a, "between"), rename(&b, &a), rename("between", &b)]
+}
+
+fn widen(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let name = table.name.clone();
+    let mut can: Vec<&mut Column> =
+        table.columns.iter_mut().filter(|column| !column.kind.wider.is_empty()).collect();
+    if can.is_empty() {
+        return add(dice, table);
+    }
+    let place = dice.place(can.len());
+    let column = &mut can[place];
+    column.kind = Kind::named(dice.pick::<&str>(column.kind.wider));
+    vec![format!("ALTER TABLE {name} ALTER {} TYPE {}", column.name, column.kind.sql)]
+}
+
+fn identity(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    if table.layout != Layout::Plain || table.identity == Identity::Index {
+        return add(dice, table);
+    }
+    let (identity, sql) = match table.identity {
+        Identity::Full => (Identity::Default, "DEFAULT"),
+        Identity::Default | Identity::Index => (Identity::Full, "FULL"),
+    };
+    table.identity = identity;
+    vec![format!("ALTER TABLE {} REPLICA IDENTITY {sql}", table.name)]
+}
+
+/// Changes that show in later rows only.
+fn default_or_null(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let name = &table.name;
+    let Some(column) = table.columns.iter().find(|column| !column.kind.sql.contains('[')) else {
+        return add(dice, table);
+    };
+    if column.kind.is_never_null() {
+        return vec![format!("ALTER TABLE {name} ALTER {} DROP NOT NULL", column.name)];
+    }
+    match column.kind.default(dice) {
+        Some(value) => vec![format!("ALTER TABLE {name} ALTER {} SET DEFAULT {value}", column.name)],
+        None => vec![format!("ALTER TABLE {name} ALTER {} DROP DEFAULT", column.name)],
+    }
+}
