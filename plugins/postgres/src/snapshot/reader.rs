@@ -12,6 +12,9 @@ use crate::mapped::Mapped;
 use crate::peer::{Session, flag, number, single, text};
 use crate::position::Position;
 
+/// SQLSTATE of a column that does not exist.
+const UNDEFINED_COLUMN: &str = "42703";
+
 /// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
 const COMPARABLE_TRANSACTIONS: u64 = 1 << 31;
 
@@ -83,7 +86,13 @@ impl<S: Session> Reader<S> {
 
     fn start(&mut self, sql: &str, mapped: Mapped, version: Version) -> Result<(), Failure> {
         self.session.copy_out(sql).map_err(|error| {
-            Failure::from(error).in_context("reading the snapshot").with_table(mapped.table.qualified_name())
+            let failure = if error.sqlstate == UNDEFINED_COLUMN {
+                // Renamed or dropped since the catalog was looked at: another look knows.
+                Failure::retry("table_changed_meanwhile", error.message)
+            } else {
+                Failure::from(error)
+            };
+            failure.in_context("reading the snapshot").with_table(mapped.table.qualified_name())
         })?;
         let header = RowHeader { op: Op::Insert, version, commit_time_us: i64::MIN, transaction: 0 };
         let head = if mapped.sent.is_some() { Head::Ahead } else { Head::Taken };

@@ -30,7 +30,11 @@ pub struct DriverPeer {
     /// Every copy that a session was asked for.
     copies: Arc<Mutex<Vec<String>>>,
     aside: Aside,
+    meanwhile: Meanwhile,
 }
+
+/// What somebody else does right before the next partition is read.
+pub type Meanwhile = Arc<Mutex<Option<String>>>;
 
 /// What is put aside, and how much may be.
 #[derive(Clone, Debug)]
@@ -83,7 +87,7 @@ impl Spool for Aside {
 #[derive(Debug)]
 pub struct DriverSession {
     connection: Option<Connection>,
-    copies: Arc<Mutex<Vec<String>>>,
+    peer: DriverPeer,
 }
 
 impl DriverPeer {
@@ -100,12 +104,12 @@ impl DriverPeer {
             database: server.database().to_owned(),
             ..PostgresConfig::default()
         });
-        Self { client, copies: Arc::default(), aside: Aside::of(1 << 30) }
+        Self { client, copies: Arc::default(), aside: Aside::of(1 << 30), meanwhile: Meanwhile::default() }
     }
 
     fn session(&self, opened: Result<Connection, tarn_postgres::Error>) -> Result<DriverSession, Error> {
         let connection = opened.map_err(|error| told(&error))?;
-        Ok(DriverSession { connection: Some(connection), copies: Arc::clone(&self.copies) })
+        Ok(DriverSession { connection: Some(connection), peer: self.clone() })
     }
 }
 
@@ -133,11 +137,16 @@ impl DriverSession {
 
 impl Session for DriverSession {
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        if sql.starts_with("SET TRANSACTION SNAPSHOT")
+            && let Some(meanwhile) = self.peer.meanwhile.lock().expect("no panic").take()
+        {
+            self.peer.open()?.query(&meanwhile)?;
+        }
         runtime().block_on(self.connection().query(sql)).map_err(|error| told(&error))
     }
 
     fn copy_out(&mut self, sql: &str) -> Result<(), Error> {
-        self.copies.lock().expect("no panic").push(sql.to_owned());
+        self.peer.copies.lock().expect("no panic").push(sql.to_owned());
         runtime().block_on(self.connection().copy_out(sql)).map_err(|error| told(&error))
     }
 
@@ -194,6 +203,13 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
 
 pub fn source(server: &Postgres, config: SourceConfig) -> Source {
     PostgresSource::new(DriverPeer::new(server), config)
+}
+
+/// The same, and what is to happen right before the next partition is read.
+pub fn interrupted_source(server: &Postgres, config: SourceConfig) -> (Source, Meanwhile) {
+    let peer = DriverPeer::new(server);
+    let meanwhile = Arc::clone(&peer.meanwhile);
+    (PostgresSource::new(peer, config), meanwhile)
 }
 
 /// The same with a place to put things aside.

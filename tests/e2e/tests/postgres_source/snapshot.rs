@@ -1,6 +1,6 @@
 //! Reading tables at one point in time.
 
-use crate::fixture::{Seen, config, read, snapshot, source, stream};
+use crate::fixture::{Seen, config, interrupted_source, read, snapshot, source, stream};
 use crate::server;
 
 /// Whether tables are cut: before 14, a range of row addresses costs as much as the whole table.
@@ -116,6 +116,28 @@ fn a_table_that_was_rewritten_is_read_whole_and_never_at_an_older_point() {
     let held = later.hold_snapshot().expect("a new point");
     let rows = read(&mut later, &held.token, last, &start, 1);
     assert_eq!(ids(&rows), (1..=20_000).step_by(2).collect::<Vec<_>>());
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_that_is_renamed_while_a_partition_is_opened_is_read_at_another_attempt() {
+    let server = server();
+    server.query("CREATE TABLE renamed_late (id bigint PRIMARY KEY, old text); INSERT INTO renamed_late VALUES (1, 'a')");
+    let (mut source, meanwhile) =
+        interrupted_source(server, config("renamed_late", &["public.renamed_late"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot("public.renamed_late", 1000, 1).expect("partitions");
+    *meanwhile.lock().expect("no panic") =
+        Some("ALTER TABLE public.renamed_late RENAME old TO new".to_owned());
+    let failure = source.open_snapshot(&held.token, &partitions[0], &start, 0).expect_err("no such column");
+    assert_eq!(
+        (failure.class, failure.code.as_str()),
+        (tarn_sdk::FailureClass::Retry, "table_changed_meanwhile"),
+        "{failure}"
+    );
+    let rows = read(&mut source, &held.token, &partitions[0], &start, 0);
+    assert_eq!(rows[0].after, ["1", "a"]);
     source.teardown().expect("no failure");
 }
 
