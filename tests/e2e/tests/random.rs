@@ -78,6 +78,7 @@ fn play(seed: u64, steps: usize) -> Result<(), String> {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a run of half an hour is watched, and tells of a failure at once")]
 fn both_sides_are_equal_after_whatever_a_seed_does() {
     let begun = Instant::now();
     let seconds = number("TARN_RANDOM_SECONDS").map(Duration::from_secs);

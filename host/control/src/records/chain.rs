@@ -203,12 +203,12 @@ mod tests {
         let failure = Chain::new(vec![Series::new(links.into())], None).apply(given).await.expect_err("told");
         assert_eq!(failure.code, "script_version_changed");
     }
+
+    /// How many rows each batch had that a script was given.
+    type Seen = Arc<std::sync::Mutex<Vec<u32>>>;
+
     /// A chain of some lanes, and who sees what of them.
-    fn lanes(
-        count: usize,
-        drops: i64,
-        rejects: i64,
-    ) -> (Chain<Sorter>, Vec<Arc<std::sync::Mutex<Vec<u32>>>>) {
+    fn lanes(count: usize, drops: i64, rejects: i64) -> (Chain<Sorter>, Vec<Seen>) {
         let links: Vec<_> = (0..count).map(|_| link("only", drops, rejects)).collect();
         let seen = links.iter().map(|link| Arc::clone(&link.script.seen)).collect();
         (Chain::new(links.into_iter().map(|link| Series::new(vec![link])).collect(), None), seen)
