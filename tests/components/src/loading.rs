@@ -9,6 +9,9 @@ async fn refused(manifest: &Manifest, bytes: Vec<u8>) -> LoadError {
     loaded().await.0.load(manifest, bytes).await.expect_err("refused")
 }
 
+/// The version of the contract that the guest was built for, as it names it.
+const OF_NOW: &str = "@0.1.3";
+
 /// The bad guest with a text in it replaced by another of the same length.
 fn with(from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
@@ -50,7 +53,7 @@ async fn a_capability_that_was_not_granted_is_refused_by_name() {
 
 #[tokio::test]
 async fn an_unknown_version_is_refused_by_name_with_the_range_served() {
-    let error = refused(&manifest(), with("@0.1.2", "@0.9.0")).await;
+    let error = refused(&manifest(), with(OF_NOW, "@0.9.0")).await;
     let LoadError::UnknownVersion { interface, .. } = &error else { panic!("{error}") };
     assert!(interface.starts_with("tarn:plugin/") && interface.ends_with("@0.9.0"), "{interface}");
     assert!(error.to_string().ends_with("this host serves 0.1.x"), "{error}");
@@ -60,7 +63,7 @@ async fn an_unknown_version_is_refused_by_name_with_the_range_served() {
 async fn a_component_of_an_earlier_or_later_version_of_the_line_runs() {
     let runtime = runtime();
     for version in ["@0.1.0", "@0.1.9"] {
-        let component = runtime.load(&manifest(), with("@0.1.2", version)).await.expect("of the line");
+        let component = runtime.load(&manifest(), with(OF_NOW, version)).await.expect("of the line");
         let mut source = runtime.source(&component, Capabilities::none(), tight()).await.expect("instance");
         source.configure(r#"{"mirror": "good"}"#).await.expect("configured");
         assert_eq!(read(&mut source).await.expect("reads").sequence, 7, "{version}");
@@ -81,7 +84,7 @@ async fn an_unknown_interface_is_refused_by_name() {
     let error = refused(&manifest(), with("clock", "flock")).await;
     assert_eq!(
         error.to_string(),
-        "the plugin misbehaving needs tarn:plugin/flock@0.1.2, which this host does not have"
+        format!("the plugin misbehaving needs tarn:plugin/flock{OF_NOW}, which this host does not have")
     );
 }
 
