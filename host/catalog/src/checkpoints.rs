@@ -71,6 +71,7 @@ impl Catalog {
         for statement in [
             "DELETE FROM checkpoints WHERE mirror_id = $1",
             "DELETE FROM snapshot_tables WHERE mirror_id = $1",
+            "DELETE FROM staged_mirrors WHERE mirror_id = $1",
         ] {
             sqlx::query(statement)
                 .bind(mirror)

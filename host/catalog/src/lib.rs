@@ -25,6 +25,7 @@ mod peers;
 mod rotation;
 mod scripts;
 mod sealing;
+mod staged;
 mod tags;
 mod verifications;
 

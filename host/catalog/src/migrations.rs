@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0004_versions_of_scripts.sql"),
     include_str!("../migrations/0005_verifications.sql"),
     include_str!("../migrations/0006_beside.sql"),
+    include_str!("../migrations/0007_staged.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.

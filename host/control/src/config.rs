@@ -77,7 +77,7 @@ pub(crate) const RECORD_ERROR_LIMIT_MAX: u64 = 100_000;
 pub(crate) const SNAPSHOT_WORKERS_MAX: u32 = 128;
 
 /// Most instances of a script that a mirror's changes are shared out to: more than the cores that one stream can keep
-/// busy, and few enough that a hundred mirrors find room in the sandbox's pool.
+/// busy. Each script of a chain has as many, and all mirrors share the sandbox's pool of instances.
 pub(crate) const SCRIPT_WORKERS_MAX: u32 = 16;
 
 /// Longest idle timeout: rows that wait for longer than a day are a mistake in the unit.

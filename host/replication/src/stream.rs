@@ -120,6 +120,8 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
     async fn run(&mut self, drain_deadline: Duration) -> Result<Stopped, Failure> {
         let mut event = Event::Woke;
         let mut deadline = None;
+        // What waits in the stage from before is known though nothing may move for long.
+        self.tell_progress();
         loop {
             if let Some(end) = self.step(event) {
                 return end;
@@ -141,12 +143,9 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
         let waited = (self.machine.delivered(), self.machine.staged_bytes());
         let now = Now { elapsed: self.began.elapsed(), wall: SystemTime::now() };
         let effects = self.machine.apply(now, event);
-        let watermarks = self.machine.watermarks();
         let waits = (self.machine.delivered(), self.machine.staged_bytes());
-        if watermarks != before || waits != waited {
-            let window_bytes = self.machine.window_bytes();
-            let (delivered, staged_bytes) = waits;
-            self.run.observer.notice(Notice::Progress { watermarks, window_bytes, delivered, staged_bytes });
+        if self.machine.watermarks() != before || waits != waited {
+            self.tell_progress();
         }
         for effect in effects {
             match effect {
@@ -155,6 +154,15 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
             }
         }
         None
+    }
+
+    fn tell_progress(&self) {
+        self.run.observer.notice(Notice::Progress {
+            watermarks: self.machine.watermarks(),
+            window_bytes: self.machine.window_bytes(),
+            delivered: self.machine.delivered(),
+            staged_bytes: self.machine.staged_bytes(),
+        });
     }
 
     /// Passing trouble of the destination is a rest where rows can wait in a stage.

@@ -101,6 +101,7 @@ impl Server {
         let plugins = plugins.with_script_limits(settings.allowance.script_limits());
         let books = Books::default();
 
+        let stages = Stages::new(settings.data_dir.join(STAGE_FOLDER), settings.stage_bytes_max);
         let (journal, writer) = Journal::new(catalog.clone());
         let control = Control::new(
             ControlParts {
@@ -110,10 +111,10 @@ impl Server {
                 inspector: Arc::new(ConnectorInspector::new(plugins.clone())),
                 compiler: Arc::new(ComponentCompiler::new(&plugins)),
                 connectors: plugins.summaries().to_vec(),
-                replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books)),
+                replayer: Arc::new(LetterReplayer::new(&catalog, &plugins, &books, &stages)),
                 progress: Progress::default(),
                 latencies: Latencies::default(),
-                stages: Stages::new(settings.data_dir.join(STAGE_FOLDER), settings.stage_bytes_max),
+                stages,
                 books,
                 runner: Arc::new(PoolRunner::new(plugins.clone())),
                 recent: RecentRecords::default(),

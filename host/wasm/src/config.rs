@@ -108,6 +108,9 @@ pub(crate) const SPOOL_BYTES_MAX: u64 = 8 << 30;
 /// Files of one instance: each is an open one of the process, which may have thousands.
 pub(crate) const SPOOL_FILES_MAX: usize = 128;
 
+/// Bytes that one read of what was put aside gives: they are in the host's memory, whatever the guest asks for.
+pub(crate) const SPOOL_READ_BYTES_MAX: usize = 4 << 20;
+
 /// Bytes of one log line; longer ones are cut (wit/v0.1/capabilities.wit promises it).
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 8 << 10;
 

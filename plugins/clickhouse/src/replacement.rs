@@ -28,10 +28,11 @@ pub(crate) fn replace(targets: &Targets, client: &mut impl Client, target: &str)
     let there = targets.find(client, target)?;
     let beside = targets.find(client, &beside_name)?;
     match (&there, is_new(&beside)) {
+        // It was put in its place before. What is beside by the load's name was made since, and holds nothing.
+        (Some(_), true) if is_new(&there) => run(client, &targets.ddl.drop(&beside_name), target)?,
+        (Some(_), false) if is_new(&there) => {}
         (Some(_), true) => exchange(targets, client, target)?,
         (None, true) => run(client, &targets.ddl.rename(&[(&beside_name, target)]), target)?,
-        // It was put in its place before.
-        (Some(_), false) if is_new(&there) => {}
         (_, false) => {
             let message =
                 format!("table {beside_name}, which was loaded to replace {target}, is not there any more");
@@ -57,8 +58,8 @@ fn exchange(targets: &Targets, client: &mut impl Client, target: &str) -> Result
                  renamed; a database of the engine Atomic or Replicated can"
             ));
             let aside = beside::aside(target);
-            // Left by an earlier try, which got no further than this.
-            run(client, &targets.ddl.drop(&aside), target)?;
+            // Left by an earlier try, which got no further than this. One of somebody else stays, and is refused.
+            remove_replaced(targets, client, &aside, &targets.config.beside)?;
             run(client, &targets.ddl.rename(&[(target, &aside), (&beside_name, target)]), target)
         }
         Err(error) => Err(of_error(error, &format!("putting table {target} in its place"))),

@@ -53,6 +53,10 @@ pub(crate) const PROTOCOL_4_SINCE_MAJOR: u32 = 16;
 /// Bytes of a transaction in progress that are held before they are put aside: a call of the host for each.
 pub(crate) const PUT_ASIDE_BYTES: usize = 256 << 10;
 
+/// Parts of one transaction in progress that may be rolled back, some 16 MiB of numbers: beyond, it comes once it has
+/// committed. A loop in a function that catches errors makes one each time.
+pub(crate) const UNDONE_PARTS_MAX: usize = 1_000_000;
+
 /// Bytes that are read back at once.
 pub(crate) const READ_BACK_BYTES: u32 = 1 << 20;
 

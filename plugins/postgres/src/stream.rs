@@ -437,7 +437,7 @@ impl Decoding {
                 self.committed = Some(self.in_progress.commit(transaction, Lsn(end)));
             }
             Message::StreamAbort { transaction, part } => {
-                self.in_progress.abort(transaction, part, side.peer().spool());
+                self.in_progress.abort(transaction, part, side.peer().spool())?;
             }
             Message::Other => {}
         }

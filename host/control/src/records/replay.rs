@@ -21,6 +21,7 @@ use super::letter;
 use crate::hooks::{Pending, ReplayOutcome, Replayer};
 use crate::instances::{self, Store};
 use crate::plugins::Plugins;
+use crate::stage::Stages;
 
 /// Replays letters with the mirrors' own connectors and scripts.
 #[derive(Clone)]
@@ -28,6 +29,7 @@ pub struct LetterReplayer {
     catalog: Catalog,
     plugins: Plugins,
     books: Books,
+    stages: Stages,
 }
 
 /// One replay under way.
@@ -44,12 +46,13 @@ struct Replay<T, D> {
 
 impl LetterReplayer {
     /// A replayer over what the runs use, too.
-    pub fn new(catalog: &Catalog, plugins: &Plugins, books: &Books) -> Self {
-        Self { catalog: catalog.clone(), plugins: plugins.clone(), books: books.clone() }
+    pub fn new(catalog: &Catalog, plugins: &Plugins, books: &Books, stages: &Stages) -> Self {
+        let (catalog, plugins) = (catalog.clone(), plugins.clone());
+        Self { catalog, plugins, books: books.clone(), stages: stages.clone() }
     }
 
     async fn run(&self, mirror: &Mirror, ids: &[i64], limit: u32) -> Result<Vec<ReplayOutcome>, Failure> {
-        let Self { catalog, plugins, books } = self;
+        let Self { catalog, plugins, books, stages } = self;
         let log = Arc::new(NoLog);
         let scripts = instances::load_scripts(catalog, plugins, &mirror.spec).await?;
         // A record that stops a script waits on: the desk says that others go on, and keeps nothing itself.
@@ -68,8 +71,19 @@ impl LetterReplayer {
         let store = Store::new(catalog, plugins, mirror.id, &mirror.spec).await?;
         // Read within the turn: a TRUNCATE may have made some of them void.
         let letters = catalog.waiting_letters(mirror.id, ids, limit).await?;
+        // Changes before them wait in the stage: a TRUNCATE among those would take the replayed row away, and a value
+        // that a letter leaves out is not at the destination yet.
+        let waits_after = stages.waits_after(mirror.id).await?.unwrap_or(u64::MAX);
+        let (letters, early): (Vec<_>, Vec<_>) =
+            letters.into_iter().partition(|letter| letter.letter.position <= waits_after);
+        let early = early.into_iter().map(|letter| {
+            let message =
+                "changes before it still wait for the destination: replay it once they are delivered";
+            waiting(letter.letter.id, message.to_owned())
+        });
+        let outcomes = early.collect();
         if letters.is_empty() {
-            return Ok(Vec::new());
+            return Ok(outcomes);
         }
         let mut replay = Replay {
             catalog: catalog.clone(),
@@ -77,7 +91,7 @@ impl LetterReplayer {
             chain,
             destination: store.open(log).await?,
             group: Vec::new(),
-            outcomes: Vec::new(),
+            outcomes,
             settled: Vec::new(),
         };
         let ended = replay.take_all(letters).await;

@@ -69,7 +69,9 @@ impl MirrorRun {
 
     /// Delivers what waits in the stage, in its order, before something is done that it must not come after.
     pub(super) async fn empty_stage(&self, instances: &Arc<MirrorInstances>) -> Result<(), Failure> {
-        let Some(mut open) = self.workshop.stages.open(self.mirror.id).await? else { return Ok(()) };
+        let Some(mut open) = self.workshop.stages.open(&self.workshop.catalog, self.mirror.id).await? else {
+            return Ok(());
+        };
         if open.waiting.is_empty() {
             return Ok(());
         }
@@ -104,7 +106,7 @@ impl MirrorRun {
             source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
             transform: instances.stream_transform().await?,
             destination: self.destination(instances, latency),
-            stage: self.workshop.stages.open(self.mirror.id).await?,
+            stage: self.workshop.stages.open(&self.workshop.catalog, self.mirror.id).await?,
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {

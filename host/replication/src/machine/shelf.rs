@@ -231,8 +231,8 @@ impl Machine {
         let first = shelf.waiting.pop_front();
         assert_eq!(first, Some(ticket), "entries are delivered in their order");
         shelf.bytes -= ticket.bytes;
-        shelf.told_full = false;
         if shelf.waiting.is_empty() {
+            shelf.told_full = false;
             effects.push(Effect::Tell(Standing::Emptied));
         }
     }

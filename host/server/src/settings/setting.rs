@@ -55,7 +55,7 @@ pub const DATA_DIR: Setting = Setting {
     name: "data_dir",
     form: "a folder",
     default: Preset::Value("tarn-data"),
-    meaning: "catalog, sealing key and compiled components; for one process at a time",
+    meaning: "catalog, sealing key, compiled components and what waits for destinations; for one process at a time",
 };
 
 pub const USERNAME: Setting = Setting {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::bindings::tarn::plugin::spool::{Error, Host};
-use crate::config::{SPOOL_BYTES_MAX, SPOOL_FILES_MAX};
+use crate::config::{SPOOL_BYTES_MAX, SPOOL_FILES_MAX, SPOOL_READ_BYTES_MAX};
 use crate::state::State;
 
 /// What one instance put aside.
@@ -66,6 +66,7 @@ impl Spool {
     async fn read(&self, number: u64, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Error> {
         let Some(spooled) = self.files.get(&number) else { return Ok(Vec::new()) };
         let left = spooled.bytes.saturating_sub(offset);
+        let bytes_max = bytes_max.min(SPOOL_READ_BYTES_MAX);
         let mut bytes = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(bytes_max)];
         let file = Arc::clone(&spooled.file);
         blocking(move || file.read_exact_at(&mut bytes, offset).map(|()| bytes)).await
@@ -146,6 +147,10 @@ mod tests {
         }
         assert_eq!(spool.bytes, 6);
         assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
+        let long = vec![7; SPOOL_READ_BYTES_MAX + 1];
+        spool.append(9, long).await.expect("there is room");
+        assert_eq!(spool.read(9, 0, usize::MAX).await.expect("bytes").len(), SPOOL_READ_BYTES_MAX);
+        spool.remove(9);
         spool.remove(7);
         spool.remove(8);
         assert_eq!((spool.bytes, spool.read(7, 0, 9).await.expect("no bytes")), (1, Vec::new()));

@@ -45,6 +45,16 @@ fn rows_beside_are_seen_once_the_table_is_replaced_and_later_ones_join_them() {
 }
 
 #[test]
+fn a_table_that_is_in_its_place_is_not_replaced_by_one_that_was_prepared_since() {
+    let mut scene = loaded_beside();
+    replace(&mut scene).expect("replaced");
+    scene.prepare(&items());
+    replace(&mut scene).expect("a second time is nothing");
+    assert_eq!(scene.rows(SEEN), ["2|new"]);
+    assert_eq!(scene.rows(TABLES), ["t"]);
+}
+
+#[test]
 fn a_replacement_that_is_cut_off_at_any_statement_ends_the_same_when_it_is_repeated() {
     let mut cut = 0;
     for carried_out in [false, true] {

@@ -11,8 +11,9 @@
 use std::collections::{HashMap, HashSet};
 
 use tarn_sdk::Failure;
+use tarn_sdk::spool::Error;
 
-use crate::config::{PUT_ASIDE_BYTES, READ_BACK_BYTES};
+use crate::config::{PUT_ASIDE_BYTES, READ_BACK_BYTES, UNDONE_PARTS_MAX};
 use crate::lsn::Lsn;
 use crate::peer::Spool;
 use crate::pgoutput::split_frame;
@@ -65,13 +66,18 @@ impl InProgress {
     }
 
     /// Forgets a transaction that was rolled back, or leaves a part of it out.
-    pub(super) fn abort(&mut self, transaction: u32, part: u32, spool: &impl Spool) {
+    pub(super) fn abort(&mut self, transaction: u32, part: u32, spool: &impl Spool) -> Result<(), Failure> {
         if transaction == part {
             self.undone.remove(&transaction);
             spool.remove(transaction.into());
         } else if let Some(undone) = self.undone.get_mut(&transaction) {
             undone.insert(part);
+            if undone.len() > UNDONE_PARTS_MAX {
+                let message = format!("more than {UNDONE_PARTS_MAX} parts of a transaction were rolled back");
+                return Err(Failure::retry(Error::FULL, message));
+            }
         }
+        Ok(())
     }
 
     /// What is to be delivered of a transaction that has committed, whose record ends there.
@@ -143,5 +149,38 @@ impl Committed {
     /// Gives up what was put aside.
     pub(super) fn forget(self, spool: &impl Spool) {
         spool.remove(self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is put there.
+    struct Nowhere;
+
+    impl Spool for Nowhere {
+        fn append(&self, _file: u64, _bytes: &[u8]) -> Result<(), Error> {
+            unreachable!("no message came")
+        }
+        fn read(&self, _file: u64, _offset: u64, _bytes_max: u32) -> Result<Vec<u8>, Error> {
+            unreachable!("no message came")
+        }
+        fn remove(&self, _file: u64) {}
+        fn clear(&self) {}
+    }
+
+    #[test]
+    fn more_parts_than_are_kept_in_mind_are_answered_as_no_room() {
+        let mut transactions = InProgress::default();
+        transactions.start(1);
+        for part in 0..UNDONE_PARTS_MAX as u32 {
+            transactions.abort(1, part + 2, &Nowhere).expect("kept in mind");
+        }
+        transactions.abort(1, 2, &Nowhere).expect("it is known already");
+        let failure = transactions.abort(1, u32::MAX, &Nowhere).expect_err("one too many");
+        assert_eq!(failure.code, Error::FULL);
+        transactions.abort(1, 1, &Nowhere).expect("all of it was rolled back");
+        assert!(transactions.undone.is_empty());
     }
 }

@@ -279,7 +279,9 @@ impl Play {
             let loads = status["cdcStatus"]["snapshotStatus"]["clones"].as_array()?;
             let loaded = loads.iter().all(|load| load["fetchCompleted"] == true);
             let confirmed = self.scene.postgres.scalar(&passed).as_deref() == Some("1");
-            (loaded && confirmed).then_some(())
+            // What is confirmed may wait in the stage.
+            let staged = &status["cdcStatus"]["latency"]["stagedBytes"];
+            (loaded && confirmed && staged == "0").then_some(())
         })
     }
 }

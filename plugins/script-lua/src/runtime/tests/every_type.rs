@@ -114,7 +114,9 @@ fn carried(data_type: &Type, value: &[u8]) -> Vec<u8> {
 #[test]
 fn every_value_is_read_and_written_back_exactly() {
     for (data_type, value, said) in values() {
-        assert_eq!(says("v", &data_type, &value), said, "{data_type:?}");
+        // It is said by an error, and an error without text says so.
+        let told = if said.is_empty() { "(the error has no text)" } else { said };
+        assert_eq!(says("v", &data_type, &value), told, "{data_type:?}");
         assert_eq!(carried(&data_type, &value), value, "{data_type:?} {said}");
     }
 }
