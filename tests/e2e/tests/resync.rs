@@ -90,7 +90,7 @@ fn killed_while_it_loads_beside_it_goes_on_and_the_old_rows_stay_meanwhile() {
 #[test]
 fn dropped_while_it_loads_beside_nothing_of_the_load_stays() {
     let scene = mirrored();
-    // The load cannot end while this transaction has the table.
+    // On a fast machine the load may be over before it is seen: what has to be left is the same.
     scene.request_state("items", "STATUS_RESYNC");
     until("it loads beside, or is done", || {
         let done = scene.log("items").contains("took the place of the old ones");
