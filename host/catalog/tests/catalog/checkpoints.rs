@@ -75,3 +75,21 @@ on_both! {
         assert_eq!(resume, Some(Resume { position: position(8), sequence: 0, batch: 1 }));
     }
 }
+
+on_both! {
+    async fn rows_have_to_be_in_the_stage_until_they_are_delivered_or_given_up(fixture: Fixture) {
+        let (id, other) = (fixture.mirror("m").await, fixture.mirror("other").await);
+        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
+        for _ in 0..2 {
+            fixture.catalog.set_staged(id, true).await.expect("stored");
+        }
+        let fixture = fixture.reopened().await;
+        assert!(fixture.catalog.is_staged(id).await.expect("read"));
+        assert!(!fixture.catalog.is_staged(other).await.expect("read"));
+        fixture.catalog.set_staged(id, false).await.expect("stored");
+        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
+        fixture.catalog.set_staged(id, true).await.expect("stored");
+        fixture.catalog.forget_progress(id).await.expect("given up");
+        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
+    }
+}
