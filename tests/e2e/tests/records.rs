@@ -67,8 +67,8 @@ const SOURCE: &str = "SELECT id::text, n::text, 'seen' FROM t ORDER BY t.id";
 const TARGET: &str =
     "SELECT toString(id), toString(n), note FROM t FINAL WHERE _tarn_is_deleted = 0 ORDER BY id";
 
-#[test]
-fn rejected_records_are_kept_and_replayed_by_the_corrected_script_without_overwriting_later_rows() {
+/// A mirror `m` that streams, five of whose hundred rows wait as dead letters, and its script's id.
+fn with_five_letters() -> (Scene, i64) {
     let scene = Scene::start();
     scene.postgres.query(
         "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, note text);
@@ -79,6 +79,12 @@ fn rejected_records_are_kept_and_replayed_by_the_corrected_script_without_overwr
     scene.mirror("m", &[("public.t", "t")], &policy);
     scene.wait_for_state("m", "STATUS_RUNNING");
     wait_for_waiting(&scene, "m", 5);
+    (scene, id)
+}
+
+#[test]
+fn rejected_records_are_kept_and_replayed_by_the_corrected_script_without_overwriting_later_rows() {
+    let (scene, id) = with_five_letters();
     let loaded = waiting(&scene, "m").remove(0);
     for (field, expected) in [
         ("table", json!("public.t")),
@@ -363,16 +369,7 @@ fn a_record_at_which_a_script_loops_for_ever_is_found_and_the_others_go_on() {
 
 #[test]
 fn rows_that_are_refused_again_after_a_resync_wait_again() {
-    let scene = Scene::start();
-    scene.postgres.query(
-        "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, note text);
-         INSERT INTO t SELECT i, 0, NULL FROM generate_series(1, 100) i",
-    );
-    let id = scene.script("mask", REJECTING);
-    let policy = json!({"script": "mask", "record_error_policy": "DEAD_LETTER"});
-    scene.mirror("m", &[("public.t", "t")], &policy);
-    scene.wait_for_state("m", "STATUS_RUNNING");
-    wait_for_waiting(&scene, "m", 5);
+    let (scene, id) = with_five_letters();
     scene.request_state("m", "STATUS_RESYNC");
     until("it loads again", || scene.log("m").contains("gave up 5 dead letters").then_some(()));
     scene.wait_for_state("m", "STATUS_RUNNING");
