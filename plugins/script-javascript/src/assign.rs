@@ -2,7 +2,7 @@
 
 use tarn_batch::Type;
 use tarn_batch::value::ArrayWriter;
-use tarn_script::assign::{Given, Refusal, write as write_given};
+use tarn_script::assign::{Given, Refusal, check_lengths, check_written, write as write_given};
 use tarn_script::moment::{Moment, MomentKind};
 use tarn_script::number::Number;
 
@@ -184,6 +184,7 @@ fn shape(js: Js, array: View, element: &Type) -> Result<Vec<u32>, Error> {
         lengths.push(length);
         at = js.get_item(*at, 0)?;
     }
+    check_lengths(&lengths)?;
     Ok(lengths)
 }
 
@@ -214,6 +215,7 @@ fn write_dimension(
                 error => error,
             })?;
         }
+        check_written(writer)?;
     }
     Ok(())
 }

@@ -132,6 +132,12 @@ impl Value {
     }
 }
 
+/// Bytes that the engines of this thread hold.
+#[cfg(test)]
+pub fn memory_used() -> usize {
+    memory::used()
+}
+
 impl Js {
     /// A context that the engine passed to a function of ours.
     #[inline]

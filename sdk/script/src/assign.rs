@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write;
 
 use tarn_batch::Type;
-use tarn_batch::value::{Interval, write_interval};
+use tarn_batch::value::{ArrayWriter, Interval, write_interval};
 
 use crate::config::ASSIGNED_BYTES_MAX;
 use crate::json::is_json;
@@ -77,6 +77,9 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Bytes that an element of an array takes at least: its length.
+const ELEMENT_BYTES_MIN: usize = 4;
+
 /// What a script gives: a value of its language, without what is in it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Given<'a> {
@@ -98,6 +101,27 @@ pub enum Given<'a> {
     Uuid([u8; 16]),
     /// Anything else.
     Other,
+}
+
+/// Refuses an array that takes more than a record may assign even with nothing in it: a script makes one
+/// of billions of elements by assigning the last.
+///
+/// # Errors
+/// [`Refusal::TooMuch`].
+pub fn check_lengths(lengths: &[u32]) -> Result<(), Refusal> {
+    let elements = lengths.iter().try_fold(1_usize, |product, &length| product.checked_mul(length as usize));
+    match elements.and_then(|elements| elements.checked_mul(ELEMENT_BYTES_MIN)) {
+        Some(bytes) if bytes <= ASSIGNED_BYTES_MAX => Ok(()),
+        _ => Err(Refusal::TooMuch),
+    }
+}
+
+/// Refuses an array that has become longer than what a record may assign.
+///
+/// # Errors
+/// [`Refusal::TooMuch`].
+pub fn check_written(writer: &ArrayWriter<'_>) -> Result<(), Refusal> {
+    if writer.written_bytes() > ASSIGNED_BYTES_MAX { Err(Refusal::TooMuch) } else { Ok(()) }
 }
 
 /// Appends a value in the form of a column's type. `kind` is what people call the value. Arrays, and JSON

@@ -2,6 +2,7 @@
 
 use tarn_batch::Type;
 use tarn_batch::value::ArrayWriter;
+use tarn_script::assign::{check_lengths, check_written};
 
 use super::{Refusal, takes};
 use crate::lua::{Kind, Lua};
@@ -45,6 +46,7 @@ fn shape(lua: Lua, table: i32, element: &Type) -> Result<Vec<u32>, Refusal> {
         lua.get_item(-1, 1);
     }
     lua.set_top(top);
+    check_lengths(&lengths)?;
     Ok(lengths)
 }
 
@@ -84,6 +86,7 @@ fn write_dimension(
             (_, false) => return Err(Refusal::Ragged),
         }
         lua.pop(1);
+        check_written(writer)?;
     }
     Ok(())
 }

@@ -136,6 +136,11 @@ impl<'a> ArrayWriter<'a> {
         Ok(())
     }
 
+    /// Bytes written so far.
+    pub fn written_bytes(&self) -> usize {
+        self.out.len() - self.start
+    }
+
     /// Ends the array. An error when the elements written do not fill the dimensions: a ragged array
     /// has no form.
     pub fn finish(self, dimensions: &[u32]) -> Result<(), DecodeError> {

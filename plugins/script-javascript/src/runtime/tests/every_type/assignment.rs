@@ -8,6 +8,7 @@ use super::{after, assigned};
 
 const INEXACT: &str = "cannot hold this number exactly";
 const OUT_OF_RANGE: &str = "cannot hold this number: it is out of range";
+const TOO_MUCH: &str = "takes no more: a script assigns at most 67108864 bytes in a record";
 const NO_NUMBER: &str = "takes the text of a number, and this string is none";
 
 fn takes(data_type: &Type, cases: &[(&str, &str)]) {
@@ -223,8 +224,10 @@ fn arrays_take_arrays_of_one_shape() {
             ("[[1], 2]", "takes arrays whose rows have one length"),
             ("[{}]", "cannot hold an element of this array"),
             ("[1.5]", INEXACT),
+            ("(() => { const a = [1]; a[4e9] = 1; return a })()", TOO_MUCH),
         ],
     );
+    refuses(&Type::Text.array(), &[("new Array(100).fill('x'.repeat(1e6))", TOO_MUCH)]);
     takes(&Type::Json.array(), &[("[1, { a: [2] }, 'x']", "{1,\"{\\\"a\\\":[2]}\",\"\\\"x\\\"\"}")]);
 }
 

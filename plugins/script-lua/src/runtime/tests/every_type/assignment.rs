@@ -8,6 +8,7 @@ use super::assigned;
 
 const INEXACT: &str = "cannot hold this number exactly";
 const OUT_OF_RANGE: &str = "cannot hold this number: it is out of range";
+const TOO_MUCH: &str = "takes no more: a script assigns at most 67108864 bytes in a record";
 const NO_NUMBER: &str = "takes the text of a number, and this string is none";
 
 fn takes(data_type: &Type, cases: &[(&str, &str)]) {
@@ -236,8 +237,12 @@ fn arrays_take_tables_of_one_shape() {
             ("{1, {2}}", "cannot hold an element of this array"),
             ("{1, 1 << 40}", OUT_OF_RANGE),
             ("5", "takes a table of elements, not an integer value"),
+            ("{n = 4000000000, [2] = 5}", TOO_MUCH),
         ],
     );
+    let long =
+        "(function() local s, t = ('x'):rep(1000000), {} for i = 1, 100 do t[i] = s end return t end)()";
+    refuses(&Type::Text.array(), &[(long, TOO_MUCH)]);
 }
 
 #[test]
