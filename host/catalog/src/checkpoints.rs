@@ -6,7 +6,7 @@ use tarn_model::{Failure, Position};
 use tarn_replication::{Checkpoint, Checkpoints, Resume};
 
 use crate::database::{now, signed, text, unsigned};
-use crate::{Catalog, CatalogError, batches};
+use crate::{Catalog, CatalogError, batches, staged};
 
 /// The checkpoints of one mirror.
 #[derive(Clone, Debug)]
@@ -71,7 +71,6 @@ impl Catalog {
         for statement in [
             "DELETE FROM checkpoints WHERE mirror_id = $1",
             "DELETE FROM snapshot_tables WHERE mirror_id = $1",
-            "DELETE FROM staged_mirrors WHERE mirror_id = $1",
         ] {
             sqlx::query(statement)
                 .bind(mirror)
@@ -79,6 +78,7 @@ impl Catalog {
                 .await
                 .map_err(CatalogError::query("progress of a mirror"))?;
         }
+        staged::clear(&mut transaction, mirror).await?;
         transaction.commit().await.map_err(CatalogError::query("progress of a mirror"))
     }
 

@@ -43,4 +43,5 @@ pub use mirrors::{MirrorCreated, MirrorList, MirrorMove, Observed};
 pub use peers::{PeerDropped, PeerStored};
 pub use rotation::Rotation;
 pub use scripts::{NewScript, ScriptDropped, ScriptStored};
+pub use staged::{StageLife, StagedEntry};
 pub use verifications::VerificationPlanned;

@@ -12,6 +12,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0005_verifications.sql"),
     include_str!("../migrations/0006_beside.sql"),
     include_str!("../migrations/0007_staged.sql"),
+    include_str!("../migrations/0008_stages.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.

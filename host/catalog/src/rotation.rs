@@ -11,10 +11,10 @@ use sqlx::{Any, Transaction};
 use crate::catalog::{CatalogOptions, KEY_ID};
 use crate::database::text;
 use crate::sealing::Sealer;
-use crate::{Catalog, CatalogError, dead_letters};
+use crate::{Catalog, CatalogError, dead_letters, staged};
 
 /// Every table with its sealed column and the column that names its rows.
-const SEALED: [SealedColumn; 2] = [
+const SEALED: [SealedColumn; 3] = [
     SealedColumn {
         table: "peers",
         select: "SELECT name, sealed, name FROM peers ORDER BY name",
@@ -26,6 +26,14 @@ const SEALED: [SealedColumn; 2] = [
             "SELECT CAST(mirror_id AS TEXT) || '/' || identity, record, CAST(id AS TEXT) FROM dead_letters
                  WHERE record <> '' ORDER BY id",
         update: "UPDATE dead_letters SET record = $1 WHERE id = CAST($2 AS BIGINT)",
+    },
+    // What waits in a folder or a bucket stays as it is: only the keys to it are sealed anew.
+    SealedColumn {
+        table: staged::TABLE,
+        select:
+            "SELECT CAST(mirror_id AS TEXT) || '/' || name, sealed_key, CAST(mirror_id AS TEXT) || '/' || name
+                 FROM staged_entries WHERE sealed_key <> '' ORDER BY mirror_id, number",
+        update: "UPDATE staged_entries SET sealed_key = $1 WHERE CAST(mirror_id AS TEXT) || '/' || name = $2",
     },
 ];
 

@@ -107,6 +107,7 @@ pub(crate) struct CdcStatus {
     pub(crate) slot_health: SlotHealth,
     pub(crate) failure: String,
     pub(crate) latency: StreamLatency,
+    pub(crate) stage: StageStanding,
 }
 
 /// How a mirror's slot is.
@@ -119,6 +120,18 @@ pub(crate) struct SlotHealth {
     pub(crate) held_bytes: u64,
     pub(crate) warning: String,
     pub(crate) remedy: String,
+}
+
+/// What waits for a mirror's destination.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StageStanding {
+    pub(crate) place: String,
+    pub(crate) entries: u64,
+    pub(crate) bytes: u64,
+    pub(crate) oldest_at: Option<String>,
+    pub(crate) error: String,
+    pub(crate) failed_at: Option<String>,
 }
 
 /// `POST mirrors/dead_letters`.

@@ -34,6 +34,10 @@ pub(crate) const VALIDATION_DEADLINE: Duration = Duration::from_secs(25);
 /// deadline, below the 10 s after which container runtimes kill.
 pub(crate) const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(9);
 
+/// How often what is nobody's is removed from the places of stages, beside at the start: it is little, and each look is
+/// a few requests of a bucket.
+pub(crate) const STAGE_SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
 /// How long creating a peer waits for its store: what clients of this API are used to.
 pub(crate) const PROBE_DEADLINE: Duration = Duration::from_secs(15);
 

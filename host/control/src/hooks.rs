@@ -44,6 +44,10 @@ pub trait Validator: Send + Sync + 'static {
 pub trait PeerProbe: Send + Sync + 'static {
     /// Connects, authenticates and asks for the version. It ends by itself within 15 seconds.
     fn version<'a>(&'a self, peer: &'a Peer) -> Pending<'a, Result<String, Failure>>;
+
+    /// Puts, reads, lists and deletes an object in the bucket that the peer names, if it names one. It ends by itself
+    /// within 15 seconds.
+    fn staging<'a>(&'a self, peer: &'a Peer) -> Pending<'a, Result<(), Failure>>;
 }
 
 /// Asks stores what is in them.

@@ -68,7 +68,7 @@ pub use scripts::{
     RehearsalRequest, RehearsalScript, RolledBack, ScriptComponent, ScriptUpload,
 };
 pub use slot_watch::SlotWatcher;
-pub use stage::Stages;
+pub use stage::{Sealing, StageSettings, StageSweeper, Stages};
 pub use stores::SlotFilter;
 pub use supervisor::Supervisor;
 pub use validation::ConnectorValidator;

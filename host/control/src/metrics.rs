@@ -1,8 +1,10 @@
 //! What those who collect metrics read: lines of Prometheus' text format.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::time::SystemTime;
 
-use tarn_model::{Enumerated as _, Mirror, SlotHealth, StreamLatency};
+use tarn_model::{Enumerated as _, Mirror, SlotHealth, StreamLatency, Timestamp};
 
 use crate::latency::Cumulative;
 use crate::{Control, ControlError};
@@ -27,6 +29,19 @@ impl Control {
             .collect::<Vec<_>>();
         let mut lines = Lines(text(&mirrors, &measured));
         lines.slots(&slots);
+        let waiting: HashMap<_, _> = self.catalog().stage_standings().await?.into_iter().collect();
+        let now = Timestamp::from(SystemTime::now());
+        lines.stages(mirrors.iter().map(|mirror| {
+            StageSample {
+                mirror: &mirror.spec.name,
+                entries: waiting.get(&mirror.id).map_or(0, |stage| stage.entries),
+                oldest_seconds: waiting
+                    .get(&mirror.id)
+                    .and_then(|stage| stage.oldest_at)
+                    .map_or(0.0, |oldest| (now.micros() - oldest.micros()).max(0) as f64 / 1e6),
+                troubles: self.parts().stages.trouble_count(mirror.id),
+            }
+        }));
         Ok(lines.0)
     }
 }
@@ -86,6 +101,14 @@ fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
+/// How a mirror's stage is.
+struct StageSample<'a> {
+    mirror: &'a str,
+    entries: u64,
+    oldest_seconds: f64,
+    troubles: u64,
+}
+
 #[derive(Default)]
 struct Lines(String);
 
@@ -128,6 +151,23 @@ impl Lines {
         each("tarn_slot_seconds_left", "When the safe bytes are used up at the rate of the log.", |slot| {
             slot.seconds_left
         });
+    }
+
+    /// What waits in mirrors' stages, and how often those failed.
+    fn stages<'a>(&mut self, stages: impl Iterator<Item = StageSample<'a>> + Clone) {
+        self.begin("tarn_mirror_staged_entries", "gauge", "Files or objects in which changes wait.");
+        for stage in stages.clone() {
+            self.sample("tarn_mirror_staged_entries", &[("mirror", stage.mirror)], stage.entries);
+        }
+        self.begin("tarn_mirror_staged_oldest_seconds", "gauge", "Age of the oldest of them; 0 without any.");
+        for stage in stages.clone() {
+            let labels = [("mirror", stage.mirror)];
+            self.sample("tarn_mirror_staged_oldest_seconds", &labels, stage.oldest_seconds);
+        }
+        self.begin("tarn_mirror_stage_errors_total", "counter", "Calls of the stage that failed.");
+        for stage in stages {
+            self.sample("tarn_mirror_stage_errors_total", &[("mirror", stage.mirror)], stage.troubles);
+        }
     }
 
     fn histogram(&mut self, name: &str, mirror: &str, table: &str, ever: &Cumulative) {

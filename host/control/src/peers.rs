@@ -76,9 +76,9 @@ impl Control {
             }
         }
         if !creation.disable_validation
-            && let Err(failure) = self.parts().probe.version(&peer).await
+            && let bad @ PeerOutcome::Bad(_) = self.probed(&peer).await
         {
-            return Ok(Some(PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name))));
+            return Ok(Some(bad));
         }
         if stored.as_ref() == Some(&peer) {
             // Storing it would restart the mirrors that use it.
@@ -103,10 +103,21 @@ impl Control {
         if let Err(problems) = self.prepare(&mut peer).await? {
             return Ok(PeerOutcome::Bad(one_line(&problems)));
         }
-        Ok(match self.parts().probe.version(&peer).await {
-            Ok(_) => PeerOutcome::Good,
-            Err(failure) => PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name)),
-        })
+        Ok(self.probed(&peer).await)
+    }
+
+    /// Connects to a peer's store, and to its bucket.
+    async fn probed(&self, peer: &Peer) -> PeerOutcome {
+        let probe = &self.parts().probe;
+        if let Err(failure) = probe.version(peer).await {
+            return PeerOutcome::Bad(format!("cannot connect to peer {}: {failure}", peer.name));
+        }
+        match probe.staging(peer).await {
+            Ok(()) => PeerOutcome::Good,
+            Err(failure) => {
+                PeerOutcome::Bad(format!("cannot stage in the bucket of peer {}: {failure}", peer.name))
+            }
+        }
     }
 
     /// A peer with the version its store gives just now.

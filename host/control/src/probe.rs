@@ -1,10 +1,12 @@
 //! Real connections to peers, by the drivers.
 
 use tarn_model::{Failure, Peer, PeerConfig};
+use tarn_object_store::Bucket;
 use tokio::time::timeout;
 
 use crate::config::PROBE_DEADLINE;
 use crate::hooks::{PeerProbe, Pending};
+use crate::stage::{bucket_of, random_name};
 
 /// Probes peers with the drivers that also serve the mirrors.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +30,25 @@ impl PeerProbe for DriverProbe {
             })
         })
     }
+
+    fn staging<'a>(&'a self, peer: &'a Peer) -> Pending<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let Some(settings) = bucket_of(&peer.config) else { return Ok(()) };
+            let bucket = Bucket::new(&settings).map_err(|error| error.to_failure())?;
+            match timeout(PROBE_DEADLINE, bucket.probe(PROBE_FOLDER, &random_name())).await {
+                Ok(probed) => probed.map_err(|error| error.to_failure()),
+                Err(_) => {
+                    let message = format!("no answer within {} s", PROBE_DEADLINE.as_secs());
+                    Err(Failure::retry("bucket_unreachable", message)
+                        .with_hint("check endpoint, region and firewall, and that the service runs"))
+                }
+            }
+        })
+    }
 }
+
+/// Where objects are put to see whether they can be, below the prefix.
+const PROBE_FOLDER: &str = "tarn/probes";
 
 async fn ask(config: &PeerConfig) -> Result<String, Failure> {
     match config {

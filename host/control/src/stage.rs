@@ -1,253 +1,453 @@
-//! Where mirrors' rows wait for a destination that is away: files in the data folder.
+//! Where mirrors' rows wait for a destination that is away: the data folder, or a bucket.
 //!
 //! ```text
-//!   <data folder>/stage/<mirror>/<number>.<after>.staged      one for each entry, delivered by number
+//!   <data folder>/stage/<mirror>/<number>.<life>.entry
+//!   s3://<bucket>/<prefix>/tarn/<server>/<mirror>/<number>.<life>.entry      delivered by number
 //! ```
 //!
-//! An entry is written under another name, synced, renamed, and its folder synced: it is there whole, or not at all. One
-//! that is delivered is gone for good before the next is: should one come back after later rows, so would its TRUNCATE.
-//! The catalog knows which mirrors have something here, so that a lost folder is no silent gap.
-//! Its name holds the sequence that everything before it was committed by, so that whoever wants to know how far the
-//! destination is need not read it. The files hold rows in the clear, like the destination; they are their owner's alone.
+//! An entry is put there whole and durably, then the catalog notes it, with its digest and the key that opens it; only
+//! then is it acknowledged. Forgetting is the other way round: the catalog forgets it, then it is removed. So what waits
+//! is what the catalog says. A put that ends late and an object that comes back are nobody's; what is missing or was
+//! changed is told of. Lives of a stage are counted, and the catalog takes nothing from one that is over, whichever
+//! process it is in.
+//!
+//! A stage whose mirror has nothing there asks nobody: a bucket that is away keeps no healthy mirror from running.
 
 mod entry;
+mod failures;
+mod folder;
+mod place;
+mod sweeper;
+mod troubles;
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use tarn_catalog::Catalog;
-use tarn_model::{Failure, FailureClass};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tarn_catalog::{Catalog, CatalogError, StageLife, StagedEntry};
+use tarn_model::{Failure, PeerConfig, StageStanding, StagingBucket};
+use tarn_object_store::{Bucket, BucketSettings};
 use tarn_replication::{OpenStage, Stage, Staged, Ticket};
 use tokio::task::spawn_blocking;
+
+use self::failures::{damaged, elsewhere, interrupted, missing};
+use self::folder::Folder;
+use self::place::{Place, shown};
+pub use self::sweeper::StageSweeper;
+use self::troubles::Troubles;
+
+/// What an entry's file or object is called at its end.
+const ENTRY: &str = ".entry";
+
+/// The same of an earlier version, which kept its list in the names alone.
+const UNLISTED: &str = ".staged";
+
+/// The catalog's name for what tells this server from others that share a bucket.
+const SERVER: &str = "server_id";
+
+/// How entries rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sealing {
+    /// Each with a key of its own, which the catalog holds sealed.
+    On,
+    /// In the clear.
+    Off,
+}
+
+/// Where stages are, and how.
+#[derive(Clone, Debug)]
+pub struct StageSettings {
+    /// The folder of those that are in no bucket.
+    pub folder: PathBuf,
+    /// Room for each.
+    pub bytes_max: u64,
+    /// How entries rest.
+    pub sealing: Sealing,
+    /// Whether peers' buckets are used.
+    pub owner: StagingBucket,
+    /// The service's own bucket, for whoever has no other.
+    pub bucket: Option<BucketSettings>,
+}
 
 /// The stages of all mirrors. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Stages {
-    folder: Option<PathBuf>,
-    bytes_max: u64,
-    gates: Arc<Mutex<HashMap<i64, Gate>>>,
+    settings: Option<StageSettings>,
+    troubles: Troubles,
 }
 
-/// Counts the lives of a mirror's stage, and is held while one of them works on the folder: a call whose life is over
-/// may still be waiting for the disk.
-type Gate = Arc<Mutex<u64>>;
-
 impl Stages {
-    /// Stages in a folder, each with room for so many bytes. Without room nothing is put there, and what is there
-    /// from before is delivered.
-    pub fn new(folder: PathBuf, bytes_max: u64) -> Self {
-        Self { folder: Some(folder), bytes_max, gates: Arc::default() }
+    /// Stages as an operator wants them. Without room nothing is put there, and what is there from before is delivered.
+    pub fn new(settings: StageSettings) -> Self {
+        Self { settings: Some(settings), troubles: Troubles::default() }
     }
 
     /// No stages: what cannot be written waits at the source.
     pub fn none() -> Self {
-        Self { folder: None, bytes_max: 0, gates: Arc::default() }
+        Self { settings: None, troubles: Troubles::default() }
     }
 
     /// A mirror's stage with what waits in it, and nothing where there is neither that nor room.
     ///
     /// # Errors
-    /// Class position-lost where the catalog knows of rows that are not there.
+    /// Class position-lost where the catalog knows of rows that are not there; passing trouble of a bucket.
     pub(crate) async fn open(
         &self,
         catalog: &Catalog,
         mirror: i64,
-    ) -> Result<Option<OpenStage<FolderStage>>, Failure> {
-        let staged = catalog.is_staged(mirror).await?;
-        let Some(folder) = self.folder_of(mirror) else {
-            return if staged { Err(missing()) } else { Ok(None) };
-        };
-        let (gate, bytes_max) = (self.gate(mirror), self.bytes_max);
-        let shared = Arc::clone(&gate);
-        let (life, entries) = blocking(move || {
-            let mut life = hold(&shared);
-            *life += 1;
-            Ok((*life, list(&folder).map_err(failed)?))
-        })
-        .await?;
-        if entries.is_empty() && staged {
-            return Err(missing());
+        destination: &str,
+    ) -> Result<Option<OpenStage<MirrorStage>>, Failure> {
+        let opened = self.try_to_open(catalog, mirror, destination).await;
+        let opened = self.troubles.note(mirror, opened)?;
+        if let Some(OpenStage { stage: MirrorStage { current: Err(failure), .. }, .. }) = &opened {
+            // Nothing waits, so nothing is lost, and the mirror runs; people should know before it has to.
+            let _told = self.troubles.note::<()>(mirror, Err(failure.clone()));
         }
-        if entries.is_empty() && bytes_max == 0 {
-            return Ok(None);
-        }
-        let waiting = entries.values().map(|(ticket, _)| *ticket).collect();
-        let folder = self.folder_of(mirror).expect("it was there before");
-        let stage = FolderStage { catalog: catalog.clone(), mirror, folder, gate, life, entries, staged };
-        Ok(Some(OpenStage { stage, waiting, bytes_max }))
+        Ok(opened)
     }
 
-    /// Gives up what waits: it will be loaded again, or the mirror is dropped.
-    pub(crate) async fn forget(&self, mirror: i64) -> Result<(), Failure> {
-        let Some(folder) = self.folder_of(mirror) else { return Ok(()) };
-        let gate = self.gate(mirror);
-        blocking(move || {
-            *hold(&gate) += 1;
-            match fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
-                _ => Ok(()),
-            }
-        })
-        .await
+    async fn try_to_open(
+        &self,
+        catalog: &Catalog,
+        mirror: i64,
+        destination: &str,
+    ) -> Result<Option<OpenStage<MirrorStage>>, Failure> {
+        self.take_over(catalog, mirror).await?;
+        let StageLife { epoch, entries } = catalog.begin_stage(mirror).await?;
+        let Some(settings) = &self.settings else {
+            return if entries.is_empty() { Ok(None) } else { Err(missing("a stage")) };
+        };
+        if entries.is_empty() && settings.bytes_max == 0 {
+            return Ok(None);
+        }
+        let current = self.current(catalog, destination).await?;
+        let entries = entries.into_iter().map(|entry| (entry.number, entry)).collect();
+        let stage = MirrorStage {
+            catalog: catalog.clone(),
+            mirror,
+            epoch,
+            folder: Place::Folder(Folder::new(settings.folder.clone())),
+            current,
+            sealing: settings.sealing,
+            entries,
+            troubles: self.troubles.clone(),
+        };
+        stage.look().await?;
+        let waiting = stage.entries.values().map(ticket).collect();
+        Ok(Some(OpenStage { stage, waiting, bytes_max: settings.bytes_max }))
+    }
+
+    /// Gives up what waits: it will be loaded again, or the mirror is dropped. Tells what could not be removed from
+    /// where it was; that is nobody's from now on, and removed later.
+    pub(crate) async fn forget(
+        &self,
+        catalog: &Catalog,
+        mirror: i64,
+        destination: &str,
+    ) -> Result<Option<Failure>, Failure> {
+        let waiting = catalog.forget_staged(mirror).await?;
+        self.troubles.forget(mirror);
+        let Some(settings) = &self.settings else { return Ok(None) };
+        let folder = Place::Folder(Folder::new(settings.folder.clone()));
+        if let Err(failure) = folder.clear(mirror).await {
+            return Ok(Some(failure));
+        }
+        let Ok(current @ Place::Bucket { .. }) = self.current(catalog, destination).await? else {
+            return Ok(None);
+        };
+        // Who never had anything in a bucket need not reach it to be dropped.
+        let here = current.id();
+        if let Some(entry) = waiting.iter().find(|entry| !entry.place.is_empty() && entry.place != here) {
+            return Ok(Some(elsewhere(&entry.place, &here)));
+        }
+        if waiting.iter().all(|entry| entry.place.is_empty()) {
+            return Ok(None);
+        }
+        Ok(current.clear(mirror).await.err())
     }
 
     /// The sequence after which something waits, if anything does: the destination has what is before.
-    pub(crate) async fn waits_after(&self, mirror: i64) -> Result<Option<u64>, Failure> {
-        let Some(folder) = self.folder_of(mirror) else { return Ok(None) };
-        blocking(move || {
-            let entries = list(&folder).map_err(failed)?;
-            Ok(entries.values().next().map(|(ticket, _)| ticket.after))
-        })
-        .await
+    pub(crate) async fn waits_after(&self, catalog: &Catalog, mirror: i64) -> Result<Option<u64>, Failure> {
+        self.take_over(catalog, mirror).await?;
+        Ok(catalog.staged_after(mirror).await?)
     }
 
-    fn folder_of(&self, mirror: i64) -> Option<PathBuf> {
-        self.folder.as_ref().map(|folder| folder.join(mirror.to_string()))
+    /// How the stage of a mirror to this destination is; `counted` is what the catalog knows of what waits.
+    pub(crate) async fn standing(
+        &self,
+        catalog: &Catalog,
+        mirror: i64,
+        destination: &str,
+        counted: StageStanding,
+    ) -> Result<StageStanding, CatalogError> {
+        let place = match &self.settings {
+            None => String::new(),
+            Some(settings) if settings.bytes_max == 0 => String::new(),
+            Some(_) => match self.bucket_settings(catalog, destination).await? {
+                Some(bucket) => bucket.place(),
+                None => "data folder".to_owned(),
+            },
+        };
+        let (error, failed_at) = self.troubles.of(mirror).now.unzip();
+        Ok(StageStanding { place, error: error.unwrap_or_default(), failed_at, ..counted })
     }
 
-    fn gate(&self, mirror: i64) -> Gate {
-        // A panic leaves the map whole: it only grows.
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(gates.entry(mirror).or_default())
+    /// How often something was wrong with a mirror's stage.
+    pub(crate) fn trouble_count(&self, mirror: i64) -> u64 {
+        self.troubles.of(mirror).count
     }
+
+    /// The bucket that rows for a destination are put into, if not into the data folder.
+    async fn bucket_settings(
+        &self,
+        catalog: &Catalog,
+        destination: &str,
+    ) -> Result<Option<BucketSettings>, CatalogError> {
+        let Some(settings) = &self.settings else { return Ok(None) };
+        if settings.owner == StagingBucket::Peer
+            && let Some(peer) = catalog.peer(destination).await?
+            && let Some(bucket) = bucket_of(&peer.config)
+        {
+            return Ok(Some(bucket));
+        }
+        Ok(settings.bucket.clone())
+    }
+
+    /// Where rows for a destination are put from now on, or why they cannot be.
+    async fn current(&self, catalog: &Catalog, destination: &str) -> Result<Result<Place, Failure>, Failure> {
+        let Some(settings) = &self.settings else { return Ok(Err(missing("a stage"))) };
+        match self.bucket_settings(catalog, destination).await? {
+            Some(bucket) => place_in(catalog, &bucket).await,
+            None => Ok(Ok(Place::Folder(Folder::new(settings.folder.clone())))),
+        }
+    }
+
+    /// Every place that a mirror may have put something.
+    async fn all_places(&self, catalog: &Catalog) -> Result<Vec<Place>, Failure> {
+        let Some(settings) = &self.settings else { return Ok(Vec::new()) };
+        let mut places = vec![Place::Folder(Folder::new(settings.folder.clone()))];
+        let mut buckets: Vec<_> = settings.bucket.iter().cloned().collect();
+        if settings.owner == StagingBucket::Peer {
+            for (name, _) in catalog.peers().await? {
+                buckets.extend(catalog.peer(&name).await?.and_then(|peer| bucket_of(&peer.config)));
+            }
+        }
+        for bucket in buckets {
+            // One that cannot be used has nothing in it, and its mirrors tell of it.
+            if let Ok(place) = place_in(catalog, &bucket).await?
+                && places.iter().all(|known| known.id() != place.id())
+            {
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
+    /// Lists in the catalog what an earlier version kept in the names of files alone.
+    async fn take_over(&self, catalog: &Catalog, mirror: i64) -> Result<(), Failure> {
+        if !catalog.has_unlisted_stage(mirror).await? {
+            return Ok(());
+        }
+        let Some(settings) = &self.settings else { return Err(missing("a stage")) };
+        let mut entries = BTreeMap::new();
+        for (name, bytes) in Folder::new(settings.folder.clone()).list(&mirror.to_string()).await? {
+            let Some((number, after)) = unlisted(&name) else { continue };
+            let entry = StagedEntry {
+                number,
+                place: String::new(),
+                name,
+                after,
+                bytes,
+                digest: String::new(),
+                key: None,
+            };
+            if entries.insert(number, entry).is_some() {
+                return Err(damaged(&format!("the data folder has entry {number} twice")));
+            }
+        }
+        if entries.is_empty() {
+            return Err(missing(shown("")));
+        }
+        Ok(catalog.list_stage(mirror, &entries.into_values().collect::<Vec<_>>()).await?)
+    }
+}
+
+/// The bucket that a peer names.
+pub(crate) fn bucket_of(config: &PeerConfig) -> Option<BucketSettings> {
+    match config {
+        PeerConfig::Clickhouse(config) => BucketSettings::of_peer(config),
+        PeerConfig::Postgres(_) => None,
+    }
+}
+
+async fn place_in(catalog: &Catalog, settings: &BucketSettings) -> Result<Result<Place, Failure>, Failure> {
+    let bucket = match Bucket::new(settings) {
+        Ok(bucket) => bucket,
+        Err(error) => return Ok(Err(error.to_failure())),
+    };
+    let server = catalog.meta_once(SERVER, &random_name()).await?;
+    Ok(Ok(Place::Bucket { bucket, root: format!("tarn/{server}") }))
+}
+
+/// A name that nobody else has.
+pub(crate) fn random_name() -> String {
+    let mut bytes = [0; 12];
+    SystemRandom::new().fill(&mut bytes).expect("the operating system has random bytes");
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// A mirror's stage, for one life of its stream.
 #[derive(Debug)]
-pub(crate) struct FolderStage {
+pub(crate) struct MirrorStage {
     catalog: Catalog,
     mirror: i64,
-    folder: PathBuf,
-    gate: Gate,
-    life: u64,
-    entries: BTreeMap<u64, (Ticket, PathBuf)>,
-    /// Whether the catalog knows that something is here.
-    staged: bool,
+    epoch: u64,
+    folder: Place,
+    /// Where rows are put from now on, or why they cannot be.
+    current: Result<Place, Failure>,
+    sealing: Sealing,
+    entries: BTreeMap<u64, StagedEntry>,
+    troubles: Troubles,
 }
 
-impl FolderStage {
-    /// Works on the folder, if no later life does by now.
-    async fn within_life<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
-        let (gate, own) = (Arc::clone(&self.gate), self.life);
-        blocking(move || {
-            let life = hold(&gate);
-            if *life == own { work() } else { Err(interrupted("it was opened anew")) }
-        })
-        .await
+impl MirrorStage {
+    /// Where an entry is.
+    fn place(&self, entry: &StagedEntry) -> Result<&Place, Failure> {
+        match &self.current {
+            _ if entry.place.is_empty() => Ok(&self.folder),
+            Ok(current) if current.id() == entry.place => Ok(current),
+            Ok(current) => Err(elsewhere(&entry.place, shown(&current.id()))),
+            Err(failure) => Err(failure.clone()),
+        }
     }
 
-    async fn set_staged(&mut self, staged: bool) -> Result<(), Failure> {
-        if self.staged != staged {
-            self.catalog.set_staged(self.mirror, staged).await?;
-            self.staged = staged;
+    /// Looks whether everything that waits is there.
+    async fn look(&self) -> Result<(), Failure> {
+        let mut listed: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+        for entry in self.entries.values() {
+            if !listed.contains_key(entry.place.as_str()) {
+                let there = self.place(entry)?.list(&self.mirror.to_string()).await?;
+                listed.insert(&entry.place, there.into_iter().collect());
+            }
+            if !listed[entry.place.as_str()].contains_key(&entry.name) {
+                return Err(missing(&self.whereabouts(entry)));
+            }
         }
         Ok(())
     }
+
+    fn whereabouts(&self, entry: &StagedEntry) -> String {
+        format!("{} (entry {} of mirror {})", shown(&entry.place), entry.name, self.mirror)
+    }
+
+    async fn try_to_put(&self, ticket: Ticket, staged: &Staged) -> Result<StagedEntry, Failure> {
+        let place = self.current.as_ref().map_err(Clone::clone)?;
+        let name = format!("{:020}.{:010}{ENTRY}", ticket.number, self.epoch);
+        let (mirror, sealing, staged) = (self.mirror, self.sealing, staged.clone());
+        let sealed_for = format!("{mirror}/{name}");
+        let (content, digest, key) = computed(move || {
+            let (bytes, key) = match sealing {
+                Sealing::On => entry::sealed(&staged, &sealed_for).map(|(bytes, key)| (bytes, Some(key))),
+                Sealing::Off => entry::clear(&staged).map(|bytes| (bytes, None)),
+            }
+            .map_err(|error| interrupted(&error.to_string()))?;
+            let digest = entry::fingerprint(&bytes);
+            Ok((Bytes::from(bytes), digest, key))
+        })
+        .await?;
+        let entry = StagedEntry {
+            number: ticket.number,
+            place: place.id(),
+            name,
+            after: ticket.after,
+            bytes: content.len() as u64,
+            digest,
+            key,
+        };
+        place.put(mirror, &entry.name, content).await?;
+        if self.catalog.add_staged(mirror, self.epoch, &entry).await? {
+            return Ok(entry);
+        }
+        Err(interrupted("it was opened anew"))
+    }
+
+    async fn try_to_get(&self, number: u64) -> Result<Staged, Failure> {
+        let entry = self.entries.get(&number).cloned();
+        let entry = entry.ok_or_else(|| damaged(&format!("entry {number} is not known")))?;
+        let whereabouts = self.whereabouts(&entry);
+        let content = self.place(&entry)?.get(self.mirror, &entry.name).await?;
+        let content = content.ok_or_else(|| missing(&whereabouts))?;
+        let sealed_for = format!("{}/{}", self.mirror, entry.name);
+        computed(move || {
+            let broken = || damaged(&format!("it is not what was put into {whereabouts}"));
+            if !entry.digest.is_empty() && entry::fingerprint(&content) != entry.digest {
+                return Err(broken());
+            }
+            match &entry.key {
+                Some(key) => entry::open(&content, &sealed_for, key),
+                None => entry::decode(Vec::from(content)),
+            }
+            .ok_or_else(broken)
+        })
+        .await
+    }
 }
 
-impl Stage for FolderStage {
+impl Stage for MirrorStage {
     async fn put(&mut self, ticket: Ticket, staged: &Staged) -> Result<(), Failure> {
-        let (folder, staged) = (self.folder.clone(), staged.clone());
-        let path = self.within_life(move || put(&folder, ticket, &staged).map_err(failed)).await?;
-        self.entries.insert(ticket.number, (ticket, path));
-        self.set_staged(true).await
+        let done = self.try_to_put(ticket, staged).await;
+        let entry = self.troubles.note(self.mirror, done)?;
+        self.entries.insert(ticket.number, entry);
+        Ok(())
     }
 
     async fn get(&mut self, number: u64) -> Result<Staged, Failure> {
-        let path = self.entries.get(&number).map(|(_, path)| path.clone());
-        let path = path.ok_or_else(|| damaged(&format!("entry {number} is not there")))?;
-        blocking(move || {
-            let bytes = fs::read(&path).map_err(failed)?;
-            entry::decode(bytes).ok_or_else(|| damaged(&format!("{} is not whole", path.display())))
-        })
-        .await
+        let got = self.try_to_get(number).await;
+        self.troubles.note(self.mirror, got)
     }
 
     async fn remove(&mut self, number: u64) -> Result<(), Failure> {
-        let Some((_, path)) = self.entries.get(&number) else { return Ok(()) };
-        let (path, folder) = (path.clone(), self.folder.clone());
-        if self.entries.len() == 1 {
-            self.within_life(|| Ok(())).await?;
-            self.set_staged(false).await?;
+        if !self.entries.contains_key(&number) {
+            return Ok(());
         }
-        self.within_life(move || fs::remove_file(&path).and_then(|()| sync(&folder)).map_err(failed)).await?;
-        self.entries.remove(&number);
+        if !self.catalog.remove_staged(self.mirror, self.epoch, number).await? {
+            return Err(interrupted("it was opened anew"));
+        }
+        let Some(entry) = self.entries.remove(&number) else { return Ok(()) };
+        // It is forgotten. What could not be removed is nobody's, and removed later.
+        let removed = match self.place(&entry) {
+            Ok(place) => place.delete(&self.mirror.to_string(), vec![entry.name]).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = self.troubles.note(self.mirror, removed) {
+            tracing::warn!(mirror = self.mirror, %failure, "an entry that was delivered is left for later");
+        }
         Ok(())
     }
 }
 
-fn put(folder: &Path, ticket: Ticket, staged: &Staged) -> io::Result<PathBuf> {
-    make(folder)?;
-    let path = folder.join(format!("{:020}.{:020}.staged", ticket.number, ticket.after));
-    let half = folder.join("half");
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
-    let mut writer = BufWriter::with_capacity(1 << 20, file);
-    entry::encode(staged, &mut writer)?;
-    writer.flush()?;
-    writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&half, &path)?;
-    sync(folder)?;
-    Ok(path)
+fn ticket(entry: &StagedEntry) -> Ticket {
+    Ticket { number: entry.number, after: entry.after, bytes: entry.bytes }
 }
 
-/// Makes a mirror's folder, durably, where it is not there.
-fn make(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Both may be new: that of all stages, and the mirror's in it.
-    folder.ancestors().skip(1).take(2).try_for_each(sync)
+/// The life that put an entry of this name.
+fn life_in(name: &str) -> Option<u64> {
+    let (number, life) = name.strip_suffix(ENTRY)?.split_once('.')?;
+    number.parse::<u64>().ok()?;
+    life.parse().ok()
 }
 
-/// Makes what is in a folder durable, names as well.
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// The entries of a folder, by number; none where there is no folder. One may be delivered meanwhile.
-fn list(folder: &Path) -> io::Result<BTreeMap<u64, (Ticket, PathBuf)>> {
-    let mut entries = BTreeMap::new();
-    let Some(files) = unless_gone(fs::read_dir(folder))? else { return Ok(entries) };
-    for file in files {
-        let file = file?;
-        let name = file.file_name();
-        let Some((number, after)) = name.to_str().and_then(numbers) else { continue };
-        let Some(metadata) = unless_gone(file.metadata())? else { continue };
-        let ticket = Ticket { number, after, bytes: metadata.len() };
-        if entries.insert(number, (ticket, file.path())).is_some() {
-            let message = format!("{} has entry {number} twice", folder.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-    }
-    Ok(entries)
-}
-
-fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
-    match found {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-fn numbers(name: &str) -> Option<(u64, u64)> {
-    let (number, after) = name.strip_suffix(".staged")?.split_once('.')?;
+/// Number and sequence of an entry of an earlier version.
+fn unlisted(name: &str) -> Option<(u64, u64)> {
+    let (number, after) = name.strip_suffix(UNLISTED)?.split_once('.')?;
     Some((number.parse().ok()?, after.parse().ok()?))
 }
 
-fn hold(gate: &Gate) -> MutexGuard<'_, u64> {
-    // Nothing but a count is behind it.
-    gate.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-async fn blocking<T: Send + 'static>(
+/// Encoding and sealing take their time.
+async fn computed<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     match spawn_blocking(work).await {
@@ -256,149 +456,5 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-fn interrupted(why: &str) -> Failure {
-    Failure::retry("stage_interrupted", format!("the stage: {why}"))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is what errors are mapped by")]
-fn failed(error: io::Error) -> Failure {
-    if error.kind() == io::ErrorKind::InvalidData {
-        return damaged(&error.to_string());
-    }
-    Failure::retry("stage_unusable", format!("the stage in the data folder: {error}"))
-        .with_hint("make room for it, or set stage_mib_max to 0 so that further rows wait at the source")
-}
-
-fn missing() -> Failure {
-    let message =
-        "rows that wait for the destination are not in the data folder, and the source has forgotten them";
-    Failure::new(FailureClass::PositionLost, "stage_missing", message)
-        .with_hint("bring the folder stage of the data folder back and resume, or resync the mirror")
-}
-
-fn damaged(what: &str) -> Failure {
-    Failure::permanent("stage_damaged", format!("what waits for the destination is damaged: {what}"))
-        .with_hint("bring the file back if there is a copy and resume, or resync the mirror")
-}
-
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use tarn_catalog::CatalogOptions;
-    use tarn_replication::Batch;
-
-    use super::*;
-
-    fn rows(text: &'static str) -> Staged {
-        Staged::Rows(vec![Batch { bytes: Bytes::from_static(text.as_bytes()), rows: 3 }])
-    }
-
-    fn ticket(number: u64) -> Ticket {
-        Ticket { number, bytes: 5, after: number * 10 }
-    }
-
-    async fn catalog(folder: &Path) -> Catalog {
-        let options = CatalogOptions { data_dir: folder.join("catalog"), ..CatalogOptions::default() };
-        fs::create_dir(folder.join("catalog")).expect("a folder");
-        Catalog::open(&options).await.expect("a fresh catalog")
-    }
-
-    #[tokio::test]
-    async fn what_is_put_is_there_for_the_next_process_in_its_order() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let catalog = catalog(folder.path()).await;
-        let stages = Stages::new(folder.path().join("stage"), 1_000);
-        let mut open = stages.open(&catalog, 7).await.expect("opens").expect("there is one");
-        assert!(open.waiting.is_empty());
-        open.stage.put(ticket(1), &Staged::Schema(Bytes::from_static(b"s"))).await.expect("kept");
-        open.stage.put(ticket(2), &rows("two")).await.expect("kept");
-        fs::write(folder.path().join("stage/7/half"), "cut off").expect("written");
-
-        let mut open = stages.open(&catalog, 7).await.expect("opens").expect("there is one");
-        assert_eq!(open.waiting.iter().map(|ticket| ticket.number).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(stages.waits_after(7).await.expect("read"), Some(10));
-        assert_eq!(open.stage.get(1).await.expect("there"), Staged::Schema(Bytes::from_static(b"s")));
-        assert_eq!(open.stage.get(2).await.expect("there"), rows("two"));
-        open.stage.remove(1).await.expect("removed");
-        open.stage.remove(1).await.expect("twice is nothing");
-        assert_eq!(stages.waits_after(7).await.expect("read"), Some(20));
-        assert_eq!(stages.waits_after(8).await.expect("read"), None, "of another mirror");
-        stages.forget(7).await.expect("given up");
-        assert_eq!(stages.waits_after(7).await.expect("read"), None);
-    }
-
-    #[tokio::test]
-    async fn a_damaged_entry_is_told_of_and_not_delivered() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let catalog = catalog(folder.path()).await;
-        let stages = Stages::new(folder.path().to_owned(), 1_000);
-        let mut open = stages.open(&catalog, 1).await.expect("opens").expect("there is one");
-        open.stage.put(ticket(1), &rows("some rows")).await.expect("kept");
-        let path = fs::read_dir(folder.path().join("1"))
-            .expect("a folder")
-            .next()
-            .expect("a file")
-            .expect("it")
-            .path();
-        let whole = fs::read(&path).expect("read");
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            fs::write(&path, &bytes).expect("written");
-            let failure = open.stage.get(1).await.expect_err("damaged");
-            assert_eq!(failure.code, "stage_damaged", "{at}");
-            fs::write(&path, &whole[..at]).expect("written");
-            assert!(open.stage.get(1).await.is_err(), "{at}");
-        }
-    }
-
-    #[tokio::test]
-    async fn without_room_nothing_is_taken_and_what_is_there_is_still_delivered() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let catalog = catalog(folder.path()).await;
-        let without = Stages::new(folder.path().join("stage"), 0);
-        assert!(without.open(&catalog, 1).await.expect("nothing to open").is_none());
-        assert!(Stages::none().open(&catalog, 1).await.expect("nothing to open").is_none());
-        let with = Stages::new(folder.path().join("stage"), 1_000);
-        let mut open = with.open(&catalog, 1).await.expect("opens").expect("there is one");
-        open.stage.put(ticket(1), &rows("one")).await.expect("kept");
-        assert_eq!(without.waits_after(1).await.expect("read"), Some(10));
-        let open = without.open(&catalog, 1).await.expect("opens").expect("something waits");
-        assert_eq!((open.waiting.len(), open.bytes_max), (1, 0));
-    }
-
-    #[tokio::test]
-    async fn a_lost_folder_is_no_silent_gap() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let catalog = catalog(folder.path()).await;
-        let stages = Stages::new(folder.path().join("stage"), 1_000);
-        let mut open = stages.open(&catalog, 1).await.expect("opens").expect("there is one");
-        open.stage.put(ticket(1), &rows("one")).await.expect("kept");
-        fs::rename(folder.path().join("stage"), folder.path().join("elsewhere")).expect("moved");
-        let failure = stages.open(&catalog, 1).await.expect_err("it is known to have rows");
-        assert_eq!((failure.class, failure.code.as_str()), (FailureClass::PositionLost, "stage_missing"));
-        fs::rename(folder.path().join("elsewhere"), folder.path().join("stage")).expect("moved");
-        let mut open = stages.open(&catalog, 1).await.expect("opens").expect("there is one");
-        open.stage.remove(1).await.expect("removed");
-        fs::remove_dir_all(folder.path().join("stage")).expect("removed");
-        stages.open(&catalog, 1).await.expect("nothing has to be there");
-    }
-
-    #[tokio::test]
-    async fn a_life_that_is_over_changes_nothing_any_more() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let catalog = catalog(folder.path()).await;
-        let stages = Stages::new(folder.path().join("stage"), 1_000);
-        let mut first = stages.open(&catalog, 1).await.expect("opens").expect("there is one").stage;
-        first.put(ticket(1), &rows("one")).await.expect("kept");
-        let mut second = stages.open(&catalog, 1).await.expect("opens").expect("there is one").stage;
-        assert_eq!(first.put(ticket(2), &rows("late")).await.expect_err("over").code, "stage_interrupted");
-        assert_eq!(first.remove(1).await.expect_err("over").code, "stage_interrupted");
-        second.put(ticket(2), &rows("two")).await.expect("kept");
-        assert_eq!(second.get(2).await.expect("there"), rows("two"));
-        let folder = folder.path().join("stage/1");
-        fs::copy(folder.join(format!("{:020}.{:020}.staged", 2, 20)), folder.join("2.30.staged"))
-            .expect("copied");
-        assert_eq!(stages.open(&catalog, 1).await.expect_err("twice").code, "stage_damaged");
-    }
-}
+mod tests;

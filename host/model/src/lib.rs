@@ -21,6 +21,7 @@ mod request;
 mod script;
 mod secret;
 mod slot_health;
+mod stage_standing;
 mod state;
 mod timestamp;
 mod verification;
@@ -47,6 +48,7 @@ pub use request::{StateRequest, Verdict, decide, refusal};
 pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};
 pub use slot_health::{SlotHealth, SlotState};
+pub use stage_standing::StageStanding;
 pub use state::{DesiredState, MirrorState};
 pub use timestamp::Timestamp;
 pub use verification::{

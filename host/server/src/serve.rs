@@ -9,7 +9,8 @@ use tarn_catalog::{Catalog, CatalogError};
 use tarn_control::{
     Books, Bundle, BundledPlugin, ComponentCompiler, ConnectorInspector, ConnectorValidator, Control,
     ControlParts, ControlSettings, DriverProbe, Journal, Latencies, LetterReplayer, Plugins, PluginsError,
-    PoolRunner, Progress, RecentRecords, SlotWatcher, Stages, Supervisor, Verifier,
+    PoolRunner, Progress, RecentRecords, SlotWatcher, StageSettings, StageSweeper, Stages, Supervisor,
+    Verifier,
 };
 use tarn_model::chain;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
@@ -70,7 +71,7 @@ pub enum ServeError {
 pub struct Server {
     address: SocketAddr,
     stop: CancellationToken,
-    /// API, supervisor, verifier, slot watcher and journal, each giving its name.
+    /// API, supervisor, verifier, slot watcher, stage sweeper and journal, each giving its name.
     tasks: JoinSet<&'static str>,
     catalog: Catalog,
 }
@@ -101,7 +102,13 @@ impl Server {
         let plugins = plugins.with_script_limits(settings.allowance.script_limits());
         let books = Books::default();
 
-        let stages = Stages::new(settings.data_dir.join(STAGE_FOLDER), settings.stage_bytes_max);
+        let stages = Stages::new(StageSettings {
+            folder: settings.data_dir.join(STAGE_FOLDER),
+            bytes_max: settings.stage_bytes_max,
+            sealing: settings.stage_sealing,
+            owner: settings.allowance.staging_bucket(),
+            bucket: settings.stage_bucket.clone(),
+        });
         let (journal, writer) = Journal::new(catalog.clone());
         let control = Control::new(
             ControlParts {
@@ -121,6 +128,7 @@ impl Server {
             },
             ControlSettings { allowance: settings.allowance, version: env!("CARGO_PKG_VERSION").to_owned() },
         );
+        let sweeper = StageSweeper::new(&control);
         let slots = SlotWatcher::new(&control, journal.clone());
         let verifier = Verifier::new(&control, plugins.clone(), journal.clone());
         let supervisor = Supervisor::new(&control, plugins, journal);
@@ -130,6 +138,7 @@ impl Server {
         tasks.spawn(named("supervisor", supervisor.run(stop.clone())));
         tasks.spawn(named("verifier", verifier.run(stop.clone())));
         tasks.spawn(named("slot watcher", slots.run(stop.clone())));
+        tasks.spawn(named("stage sweeper", sweeper.run(stop.clone())));
         tasks.spawn(named("journal", writer.run()));
         Ok(Self { address, stop, tasks, catalog })
     }

@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tarn_catalog::CatalogOptions;
+use tarn_control::Sealing;
 use tarn_model::{Allowance, Edition, Enumerated, LimitSettings, Secret};
+use tarn_object_store::{Bucket, BucketSettings, Error as BucketError};
 use tracing_subscriber::EnvFilter;
 
 use self::reader::Reader;
@@ -40,6 +42,10 @@ pub struct Settings {
     pub password: Option<Secret>,
     /// Room for what one mirror's destination cannot take while it is away.
     pub stage_bytes_max: u64,
+    /// How it rests.
+    pub stage_sealing: Sealing,
+    /// The service's own bucket for it.
+    pub stage_bucket: Option<BucketSettings>,
     /// Edition and switches together.
     pub allowance: Allowance,
     pub catalog_url: Option<Secret>,
@@ -131,6 +137,12 @@ fn read(reader: &mut Reader) -> Option<Settings> {
     let limits = limits(reader);
     let stage_mib = reader
         .parse(&setting::STAGE_MIB_MAX, |text| text.parse().ok().filter(|mib: &u32| *mib <= STAGE_MIB_TOP));
+    let stage_sealing = reader.parse(&setting::STAGE_ENCRYPTION, |text| match text {
+        "on" => Some(Sealing::On),
+        "off" => Some(Sealing::Off),
+        _ => None,
+    });
+    let stage_bucket = stage_bucket(reader);
     let secret = |setting| reader.text(setting).map(Secret::new);
     Some(Settings {
         listen: listen?,
@@ -143,6 +155,8 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         sealing_key: secret(&setting::SEALING_KEY),
         sealing_key_previous: secret(&setting::SEALING_KEY_PREVIOUS),
         stage_bytes_max: u64::from(stage_mib?) << 20,
+        stage_sealing: stage_sealing?,
+        stage_bucket,
         log_format,
         log: log?,
     })
@@ -161,6 +175,35 @@ fn limits(reader: &mut Reader) -> LimitSettings {
         script_log_lines: number(&setting::SCRIPT_LOG_LINES_MAX, SCRIPT_LOG_LINES_TOP),
         dead_letter_mib: number(&setting::DEAD_LETTER_MIB_MAX, DEAD_LETTER_MIB_TOP),
     }
+}
+
+/// The service's own bucket, with everything that it needs, or none of it.
+fn stage_bucket(reader: &mut Reader) -> Option<BucketSettings> {
+    let text = |setting| reader.text(setting).unwrap_or_default();
+    let bucket = BucketSettings {
+        path: text(&setting::STAGE_S3_PATH),
+        access_key_id: Secret::new(text(&setting::STAGE_S3_ACCESS_KEY_ID)),
+        secret_access_key: Secret::new(text(&setting::STAGE_S3_SECRET_ACCESS_KEY)),
+        region: text(&setting::STAGE_S3_REGION),
+        endpoint: text(&setting::STAGE_S3_ENDPOINT),
+    };
+    if bucket == BucketSettings::default() {
+        return None;
+    }
+    if let Err(error) = Bucket::new(&bucket) {
+        // The fields of a peer, with another beginning.
+        let mistake = match error {
+            BucketError::Settings { field, reason } => format!("stage_{} {reason}", with_s3(field)),
+            error => error.report(),
+        };
+        reader.mistake(&mistake);
+    }
+    Some(bucket)
+}
+
+/// What a field of a peer's bucket is called after `stage_`.
+fn with_s3(field: &str) -> String {
+    if field.starts_with("s3_") { field.to_owned() } else { format!("s3_{field}") }
 }
 
 /// Both files or neither.

@@ -44,7 +44,7 @@ impl Transcript<'_> {
 /// Everything that could know a secret says all it can; only compilers are left out, which would fill the disk.
 const LOG: &str = "info,tarn=trace,tarn_api=trace,tarn_catalog=trace,tarn_clickhouse=trace,tarn_control=trace,\
     tarn_postgres=trace,tarn_replication=trace,tarn_transport=trace,tarn_wasm=trace,axum=trace,hyper=trace,\
-    hyper_util=trace,rustls=trace,sqlx=trace,tower=trace";
+    hyper_util=trace,object_store=trace,rustls=trace,sqlx=trace,tower=trace";
 const TABLES: &str = "CREATE TABLE planted_marker_table (id bigint PRIMARY KEY, name text);
     INSERT INTO planted_marker_table SELECT n, 'item ' || n FROM generate_series(1, 1000) n";
 const PICKY: &str =

@@ -1,15 +1,42 @@
 //! A ClickHouse that is away does not make PostgreSQL keep its log: changes wait in the stage, and arrive.
+//!
+//! With a million changes instead of some ten thousand, and figures:
+//! `TARN_STAGE_ROWS=1000000 cargo test --workspace --test stage in_a_bucket -- --nocapture`
+
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tarn_e2e::Scene;
-use tarn_harness::{until, until_within};
+use tarn_harness::{Bucket, until, until_within};
 
 const SOURCE: &str = "SELECT id::text, n::text, md5(big), to_jsonb(t)->>'late' FROM t ORDER BY t.id";
 const TARGET: &str =
     "SELECT toString(id), toString(n), lower(hex(MD5(big))), toString(late) FROM t FINAL ORDER BY id";
 
+/// How long a million changes may take on a busy machine, to be put aside or to be delivered.
+const LONG: Duration = Duration::from_secs(600);
+
 fn mirrored(tarn: &[(&str, &str)]) -> Scene {
-    let scene = Scene::start_with(&[], tarn);
+    mirrored_by(Scene::start_with(&[], tarn))
+}
+
+/// The same with the rows that wait in a bucket.
+fn mirrored_through(bucket: &Bucket) -> Scene {
+    let scene = Scene::start_with(&[], &[]);
+    let answer = name_bucket(&scene, &bucket.staging());
+    assert_eq!(answer["status"], "CREATED", "{answer}");
+    mirrored_by(scene)
+}
+
+/// Gives the target a bucket.
+fn name_bucket(scene: &Scene, staging: &Value) -> Value {
+    let mut config = scene.clickhouse.peer_config();
+    config.as_object_mut().expect("an object").extend(staging.as_object().expect("an object").clone());
+    let peer = json!({"name": "target", "type": 8, "clickhouse_config": config});
+    scene.post("peers/create", &json!({"peer": peer, "allow_update": true}))
+}
+
+fn mirrored_by(scene: Scene) -> Scene {
     scene.postgres.query(
         "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, big text);
          ALTER TABLE t ALTER COLUMN big SET STORAGE EXTERNAL;
@@ -25,13 +52,30 @@ fn status(scene: &Scene) -> Value {
     scene.post("mirrors/status", &json!({"flowJobName": "t", "includeFlowInfo": true}))
 }
 
+fn stage(scene: &Scene) -> Value {
+    status(scene)["cdcStatus"]["stage"].clone()
+}
+
+/// Waits until the status tells of trouble with the stage that says this.
+fn wait_for_trouble(scene: &Scene, words: &[&str]) {
+    let mut last = Value::Null;
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        until_within(tarn_e2e::PATIENCE, "the status tells of it", || {
+            last = stage(scene);
+            let error = last["error"].as_str().unwrap_or_default();
+            words.iter().all(|word| error.contains(word)).then_some(())
+        });
+    }));
+    assert!(told.is_ok(), "{words:?}: {last}; log:\n{}", scene.log("t"));
+}
+
 /// Waits until the source may forget everything that was committed so far.
 fn wait_until_confirmed(scene: &Scene) {
     let now = scene.postgres.scalar("SELECT pg_current_wal_lsn()").expect("a position");
     let sql = format!(
         "SELECT confirmed_flush_lsn >= '{now}' FROM pg_replication_slots WHERE slot_name = 'tarn_slot_t'"
     );
-    until_within(tarn_e2e::PATIENCE, "the slot moves on", || {
+    until_within(LONG, "the slot moves on", || {
         (scene.postgres.scalar(&sql).as_deref() == Some("t")).then_some(())
     });
 }
@@ -146,4 +190,167 @@ fn what_waits_is_delivered_before_an_edit_and_gone_after_a_resync_or_a_drop() {
         scene.log("t").contains("dropped; the destination's tables stay").then_some(())
     });
     assert_eq!(staged(), 0);
+}
+
+#[test]
+fn with_clickhouse_away_a_million_changes_can_wait_in_a_bucket_over_kills_and_its_troubles() {
+    let changes: u64 =
+        std::env::var("TARN_STAGE_ROWS").ok().map_or(20_000, |text| text.parse().expect("a number"));
+    let bucket = Bucket::start();
+    let mut scene = mirrored_through(&bucket);
+    scene.clickhouse.kill();
+    let began = Instant::now();
+    let quarter = changes / 4;
+    for round in 1..=4 {
+        let first = round * 10_000_000;
+        // A fifth of the changes each: updates of new rows and of old ones, and deletes.
+        scene.postgres.query(&format!(
+            "INSERT INTO t (id, n, big) SELECT n, 1, 'new' FROM generate_series({first}, {first} + {quarter} * 3 / 5) n;
+             UPDATE t SET n = n + 1 WHERE id >= {first} AND id % 3 = 0;
+             UPDATE t SET n = n + 1 WHERE id % 10 = {round};
+             UPDATE t SET id = -id WHERE id = {round} * 20;
+             DELETE FROM t WHERE id >= {first} AND id % 5 = 0"
+        ));
+        match round {
+            1 => {
+                wait_until_confirmed(&scene);
+                scene.tarn.kill();
+                scene.tarn.start_again();
+            }
+            2 => {
+                // In the middle of what is put there.
+                bucket.close();
+                wait_for_trouble(&scene, &["cannot reach", "check endpoint"]);
+                scene.tarn.kill();
+                scene.tarn.start_again();
+                bucket.open();
+                wait_until_confirmed(&scene);
+            }
+            3 => {
+                bucket.set_keys("AKIAOTHER0000000001", "another/secret");
+                wait_for_trouble(&scene, &["InvalidAccessKeyId", "correct access_key_id"]);
+                bucket.set_keys(bucket.key(), bucket.secret());
+                wait_until_confirmed(&scene);
+            }
+            _ => {
+                bucket.freeze();
+                scene.tarn.kill();
+                bucket.thaw();
+                scene.tarn.start_again();
+            }
+        }
+    }
+    wait_until_confirmed(&scene);
+    let staged = began.elapsed();
+    assert_eq!(status(&scene)["currentFlowState"], "STATUS_RUNNING");
+    let told = stage(&scene);
+    let place = format!("s3://{}/some/prefix at {}", bucket.name(), bucket.endpoint());
+    assert_eq!((&told["place"], &told["error"]), (&json!(place), &json!("")), "{told}");
+    assert!(told["oldestAt"].is_string(), "{told}");
+    let objects = bucket.objects();
+    let bytes: u64 = objects.iter().map(|(_, bytes)| bytes).sum();
+    assert!(
+        objects.len() as u64 >= told["entries"].as_str().expect("a number").parse().expect("one"),
+        "{told}"
+    );
+    let metrics = scene.tarn.get("/metrics").text();
+    for name in ["tarn_mirror_staged_entries", "tarn_mirror_staged_oldest_seconds"] {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{mirror=\"t\"}}")));
+        assert!(line.is_some_and(|line| !line.ends_with(" 0")), "{name}: {line:?}");
+    }
+    assert!(metrics.contains("tarn_mirror_stage_errors_total{mirror=\"t\"}"), "{metrics}");
+
+    let began = Instant::now();
+    scene.clickhouse.start_again();
+    until_within(LONG, "nothing waits any more", || (stage(&scene)["entries"] == "0").then_some(()));
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE);
+    eprintln!(
+        "{changes} changes: put aside within {staged:?} in {} objects, {} MiB; delivered within {:?}",
+        objects.len(),
+        bytes >> 20,
+        began.elapsed()
+    );
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+    // What puts that ended late have left is removed at a start.
+    scene.tarn.stop();
+    scene.tarn.start_again();
+    until_within(tarn_e2e::PATIENCE, "the bucket is empty", || bucket.objects().is_empty().then_some(()));
+    let said = scene.tarn.log() + &scene.log("t");
+    assert!(!said.contains(bucket.secret()) && !said.contains("another/secret"), "a secret was told");
+}
+
+const SOURCE_WITHOUT_LATE: &str = "SELECT id::text, n::text, md5(big) FROM t ORDER BY t.id";
+const TARGET_WITHOUT_LATE: &str =
+    "SELECT toString(id), toString(n), lower(hex(MD5(big))) FROM t FINAL ORDER BY id";
+
+#[test]
+fn a_bucket_that_is_missing_or_loses_objects_loses_no_change_and_is_told_of() {
+    let bucket = Bucket::start();
+    let mut scene = mirrored_through(&bucket);
+    bucket.remove();
+    scene.postgres.query("UPDATE t SET n = 1 WHERE id = 1");
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE); // nobody needs it yet
+    scene.clickhouse.kill();
+    scene.postgres.query("UPDATE t SET n = 2");
+    wait_for_trouble(&scene, &["NoSuchBucket", "make the bucket"]);
+    bucket.make();
+    wait_until_confirmed(&scene);
+    let name = &bucket.objects().pop().expect("the rows wait in an object").0;
+    let content = bucket.content(name);
+    bucket.plant(name, &content[1..]);
+    scene.clickhouse.start_again();
+    scene.wait_for_state("t", "STATUS_FAILED");
+    assert!(scene.log("t").contains("stage_damaged"), "{}", scene.log("t"));
+    bucket.take(name);
+    scene.request_state("t", "STATUS_RUNNING");
+    until_within(tarn_e2e::PATIENCE, "the log tells that it is missing", || {
+        scene.log("t").contains("stage_missing").then_some(())
+    });
+    scene.wait_for_state("t", "STATUS_FAILED");
+    bucket.plant(name, &content);
+    scene.request_state("t", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE);
+
+    // A drop needs no bucket, and what it leaves is removed at the next start.
+    scene.clickhouse.kill();
+    scene.postgres.query("UPDATE t SET n = 3");
+    wait_until_confirmed(&scene);
+    bucket.set_keys("AKIAOTHER0000000001", "another/secret");
+    scene.request_state("t", "STATUS_TERMINATED");
+    until_within(tarn_e2e::PATIENCE, "it is dropped", || {
+        scene.log("t").contains("dropped; the destination's tables stay").then_some(())
+    });
+    assert!(scene.log("t").contains("could not be removed yet"), "{}", scene.log("t"));
+    assert!(!bucket.objects().is_empty());
+    bucket.set_keys(bucket.key(), bucket.secret());
+    scene.tarn.stop();
+    scene.tarn.start_again();
+    until_within(tarn_e2e::PATIENCE, "the bucket is empty", || bucket.objects().is_empty().then_some(()));
+}
+
+#[test]
+fn a_peer_with_a_bucket_that_cannot_be_used_is_refused_with_the_remedy() {
+    let bucket = Bucket::start();
+    let scene = Scene::start();
+    let refused = |field: &str, value: &str| {
+        let mut staging = bucket.staging();
+        staging[field] = value.into();
+        let answer = name_bucket(&scene, &staging);
+        assert_eq!(answer["status"], "FAILED", "{answer}");
+        answer["message"].as_str().expect("a text").to_owned()
+    };
+    for (field, value, words) in [
+        ("secret_access_key", "not/the/secret", "correct access_key_id and secret_access_key"),
+        ("secret_access_key", "", "secret_access_key is empty"),
+        ("s3_path", "s3://another-bucket", "make the bucket, or correct s3_path"),
+        ("s3_path", "another-bucket", "s3_path is not of the form"),
+        ("endpoint", "http://127.0.0.1:1", "check endpoint"),
+    ] {
+        let message = refused(field, value);
+        assert!(message.contains("bucket of peer target") && message.contains(words), "{message}");
+        assert!(!message.contains(bucket.secret()) && !message.contains("not/the/secret"), "{message}");
+    }
+    assert_eq!(name_bucket(&scene, &bucket.staging())["status"], "CREATED");
+    assert_eq!(bucket.objects(), []);
 }

@@ -74,11 +74,12 @@ class Service:
     def behind(self, method, parts, body):
         """What is done without a signature."""
         if parts == ["keys"]:
-            self.set_keys(*body.decode().split(" "))
+            self.set_keys(*body.decode().split(" ", 1))
         elif parts[0] == "bucket" and method == "PUT":
             self.s3.create_bucket(parts[1], "us-east-1")
         elif parts[0] == "bucket":
-            self.s3.buckets.pop(parts[1])
+            self.s3.get_bucket(parts[1]).keys.clear()
+            self.s3.delete_bucket(parts[1])
         elif method == "PUT":
             self.s3.put_object(parts[1], parts[2], body)
         elif method == "DELETE":

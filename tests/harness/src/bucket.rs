@@ -83,7 +83,9 @@ impl Bucket {
     /// Closes the port; the objects stay.
     pub fn close(&self) {
         self.signal("USR1");
-        until_within(START_DEADLINE, "the bucket is away", || self.ask("GET", "objects/x", &[]).is_err().then_some(()));
+        until_within(START_DEADLINE, "the bucket is away", || {
+            self.ask("GET", "objects/x", &[]).is_err().then_some(())
+        });
     }
 
     /// Opens the port again.
@@ -108,7 +110,9 @@ impl Bucket {
         let answer = self.behind("GET", &format!("objects/{NAME}"), &[]).json();
         let objects = answer.as_array().into_iter().flatten();
         objects
-            .map(|object| (object[0].as_str().unwrap_or_default().to_owned(), object[1].as_u64().unwrap_or(0)))
+            .map(|object| {
+                (object[0].as_str().unwrap_or_default().to_owned(), object[1].as_u64().unwrap_or(0))
+            })
             .collect()
     }
 

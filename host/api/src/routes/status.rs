@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorStatus, StatusDetails, StatusQuery};
 use tarn_model::{
-    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, StreamLatency, TableLoad,
-    Timestamp,
+    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, StageStanding, StreamLatency,
+    TableLoad, Timestamp,
 };
 use utoipa::ToSchema;
 
@@ -88,6 +88,8 @@ struct CdcStatus {
     failure: String,
     /// How long changes take until they can be queried.
     latency: StreamLatency,
+    /// What waits durably until the destination takes it.
+    stage: StageStanding,
 }
 
 /// Progress of a snapshot.
@@ -160,6 +162,7 @@ impl From<StatusDetails> for CdcStatus {
             slot_health: details.slot_health,
             failure: details.failure,
             latency: details.latency,
+            stage: details.stage,
         }
     }
 }

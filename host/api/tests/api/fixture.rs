@@ -69,6 +69,10 @@ impl PeerProbe for Stores {
             }
         })
     }
+
+    fn staging<'a>(&'a self, _: &'a Peer) -> Pending<'a, Result<(), Failure>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 impl Validator for Stores {

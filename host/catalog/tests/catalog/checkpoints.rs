@@ -1,6 +1,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
-use tarn_model::{FailureClass, Position};
+use tarn_catalog::StagedEntry;
+use tarn_model::{FailureClass, Position, Secret};
 use tarn_replication::{BatchRecord, Checkpoint, Checkpoints as _, Resume};
 
 use crate::fixture::{Fixture, on_both};
@@ -76,20 +77,54 @@ on_both! {
     }
 }
 
+fn entry(number: u64) -> StagedEntry {
+    StagedEntry {
+        number,
+        place: "s3://rows".into(),
+        name: format!("{number}.entry"),
+        after: number * 10,
+        bytes: 7,
+        digest: "d".into(),
+        key: Some(Secret::new(format!("key {number}"))),
+    }
+}
+
 on_both! {
-    async fn rows_have_to_be_in_the_stage_until_they_are_delivered_or_given_up(fixture: Fixture) {
+    async fn what_waits_is_listed_until_it_is_delivered_or_given_up(fixture: Fixture) {
         let (id, other) = (fixture.mirror("m").await, fixture.mirror("other").await);
-        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
-        for _ in 0..2 {
-            fixture.catalog.set_staged(id, true).await.expect("stored");
+        let catalog = &fixture.catalog;
+        let life = catalog.begin_stage(id).await.expect("begun");
+        assert_eq!((life.epoch, life.entries.len()), (1, 0));
+        for number in [2, 1] {
+            assert!(catalog.add_staged(id, 1, &entry(number)).await.expect("stored"));
         }
-        let fixture = fixture.reopened().await;
-        assert!(fixture.catalog.is_staged(id).await.expect("read"));
-        assert!(!fixture.catalog.is_staged(other).await.expect("read"));
-        fixture.catalog.set_staged(id, false).await.expect("stored");
-        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
-        fixture.catalog.set_staged(id, true).await.expect("stored");
-        fixture.catalog.forget_progress(id).await.expect("given up");
-        assert!(!fixture.catalog.is_staged(id).await.expect("read"));
+        let (fixture, _) = fixture.rotated().await;
+        let catalog = &fixture.catalog;
+        assert_eq!(catalog.staged(id).await.expect("read"), [entry(1), entry(2)]);
+        assert_eq!(catalog.staged_after(id).await.expect("read"), Some(10));
+        assert_eq!(catalog.staged_after(other).await.expect("read"), None);
+        let standings = catalog.stage_standings().await.expect("read");
+        let [(mirror, told)] = &standings[..] else { panic!("{standings:?}") };
+        assert_eq!((*mirror, told.entries, told.bytes, told.oldest_at.is_some()), (id, 2, 14, true));
+        assert!(catalog.remove_staged(id, 1, 1).await.expect("removed"));
+        assert_eq!(catalog.stage_names(id).await.expect("read"), (1, vec!["2.entry".to_owned()]));
+        assert!(!String::from_utf8_lossy(&fixture.bytes_on_disk()).contains("key 2"), "it rests sealed");
+        catalog.forget_progress(id).await.expect("given up");
+        assert_eq!(catalog.stage_names(id).await.expect("read"), (2, Vec::new()));
+    }
+}
+
+on_both! {
+    async fn a_life_of_a_stage_that_is_over_changes_nothing(fixture: Fixture) {
+        let id = fixture.mirror("m").await;
+        let catalog = &fixture.catalog;
+        assert_eq!(catalog.begin_stage(id).await.expect("begun").epoch, 1);
+        assert!(catalog.add_staged(id, 1, &entry(1)).await.expect("stored"));
+        assert_eq!(catalog.begin_stage(id).await.expect("begun").entries, [entry(1)]);
+        assert!(!catalog.add_staged(id, 1, &entry(2)).await.expect("answered"));
+        assert!(!catalog.remove_staged(id, 1, 1).await.expect("answered"));
+        assert_eq!(catalog.staged(id).await.expect("read"), [entry(1)]);
+        assert_eq!(catalog.forget_staged(id).await.expect("given up"), [entry(1)]);
+        assert!(!catalog.add_staged(id, 2, &entry(2)).await.expect("answered"), "given up is over, too");
     }
 }

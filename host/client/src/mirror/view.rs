@@ -7,7 +7,7 @@ use tarn_model::{
     Enumerated as _, RecordErrorPolicy, RecordErrors, SlotState, StreamLatency, TableLatency, Timestamp,
 };
 
-use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, TableLoad};
+use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, StageStanding, TableLoad};
 use crate::calls::state_name;
 use crate::config::WATCH_BATCHES;
 use crate::error::Error;
@@ -59,7 +59,8 @@ fn described(status: &MirrorStatus) -> String {
         ("idle timeout", format!("{} s", config.idle_timeout_seconds)),
         ("rows streamed", grouped(cdc_status.rows_synced)),
         ("lag", lag(&cdc_status.latency)),
-        ("staged", staged(&cdc_status.latency)),
+        ("staged", staged(&cdc_status.latency, &cdc_status.stage)),
+        ("stage error", stage_error(&cdc_status.stage)),
         ("latency", latency(&cdc_status.latency)),
         ("source clock", clock(&cdc_status.latency)),
     ];
@@ -116,11 +117,27 @@ fn lag(latency: &StreamLatency) -> String {
     }
 }
 
-/// What waits for a destination that is away.
-fn staged(latency: &StreamLatency) -> String {
-    match latency.staged_bytes.div_ceil(1 << 20) {
-        0 => String::new(),
-        mib => format!("{} MiB wait for the destination", grouped(mib)),
+/// What waits for a destination that is away, and where.
+fn staged(latency: &StreamLatency, stage: &StageStanding) -> String {
+    let mib = latency.staged_bytes.max(stage.bytes).div_ceil(1 << 20);
+    let oldest =
+        stage.oldest_at.as_ref().map(|oldest| format!(", since {}", second(oldest))).unwrap_or_default();
+    match (mib, stage.place.as_str()) {
+        (0, "") => String::new(),
+        (0, place) => format!("nothing; would wait in: {place}"),
+        (mib, place) => format!(
+            "{} MiB in {} entries wait for the destination in: {place}{oldest}",
+            grouped(mib),
+            grouped(stage.entries)
+        ),
+    }
+}
+
+/// What is wrong with the stage, since when.
+fn stage_error(stage: &StageStanding) -> String {
+    match &stage.failed_at {
+        Some(at) if !stage.error.is_empty() => format!("{} (at {})", stage.error, second(at)),
+        _ => stage.error.clone(),
     }
 }
 

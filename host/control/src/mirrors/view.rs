@@ -2,8 +2,8 @@
 
 use tarn_catalog::{BatchPage, BatchQuery};
 use tarn_model::{
-    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, StreamLatency,
-    TableLoad, Timestamp,
+    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, StageStanding,
+    StreamLatency, TableLoad, Timestamp,
 };
 
 use crate::config::STATUS_BATCHES_MAX;
@@ -67,6 +67,8 @@ pub struct StatusDetails {
     pub failure: String,
     /// How long changes take.
     pub latency: StreamLatency,
+    /// What waits for the destination.
+    pub stage: StageStanding,
 }
 
 /// Rows a mirror brought to its destination.
@@ -130,7 +132,11 @@ impl Control {
             let newest = BatchQuery { limit: Some(STATUS_BATCHES_MAX), ..BatchQuery::default() };
             catalog.batches(mirror.id, newest).await?.batches
         };
+        let counted = catalog.stage_standings().await?.into_iter().find(|(id, _)| *id == mirror.id);
+        let counted = counted.map(|(_, counted)| counted).unwrap_or_default();
+        let destination = &mirror.spec.destination_peer;
         Ok(StatusDetails {
+            stage: self.parts().stages.standing(catalog, mirror.id, destination, counted).await?,
             loads,
             batches,
             source_kind: catalog.peer_kind(&mirror.spec.source_peer).await?,

@@ -73,7 +73,7 @@ impl LetterReplayer {
         let letters = catalog.waiting_letters(mirror.id, ids, limit).await?;
         // Changes before them wait in the stage: a TRUNCATE among those would take the replayed row away, and a value
         // that a letter leaves out is not at the destination yet.
-        let waits_after = stages.waits_after(mirror.id).await?.unwrap_or(u64::MAX);
+        let waits_after = stages.waits_after(catalog, mirror.id).await?.unwrap_or(u64::MAX);
         let (letters, early): (Vec<_>, Vec<_>) =
             letters.into_iter().partition(|letter| letter.letter.position <= waits_after);
         let early = early.into_iter().map(|letter| {

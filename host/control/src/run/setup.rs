@@ -35,7 +35,7 @@ impl MirrorRun {
             destination.drop_tables(&destinations(&spec.tables)).await?;
         }
         destination.prepare(&schema).await?;
-        self.workshop.stages.forget(id).await?;
+        self.forget_stage().await?;
         catalog.forget_progress(id).await?;
         catalog.begin_load(id, &names(loaded_first(spec, edit))).await?;
         catalog.begin_stream(id, &start).await?;
@@ -85,7 +85,7 @@ impl MirrorRun {
     /// Delivers what waits in the stage before tables come and go: rows, or a TRUNCATE, of a table that is removed and
     /// added again would otherwise reach what its load brings.
     async fn deliver_before(&self, edit: &PendingEdit) -> Result<(), Failure> {
-        if self.workshop.stages.waits_after(self.mirror.id).await?.is_none() {
+        if self.workshop.stages.waits_after(&self.workshop.catalog, self.mirror.id).await?.is_none() {
             return Ok(());
         }
         let mut spec = self.mirror.spec.clone();
@@ -116,7 +116,7 @@ impl MirrorRun {
         };
         // Beside there may be what an earlier load left.
         destination.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
-        self.workshop.stages.forget(self.mirror.id).await?;
+        self.forget_stage().await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
         if beside {
             self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;

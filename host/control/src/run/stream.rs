@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tarn_model::Failure;
 use tarn_replication::{
-    Destination as _, Instances as _, Reopening, Resume, Run, Stage as _, Staged, StreamBounds, StreamParts,
-    StreamSettings, Ticket, stream,
+    Destination as _, Instances as _, OpenStage, Reopening, Resume, Run, Stage as _, Staged, StreamBounds,
+    StreamParts, StreamSettings, Ticket, stream,
 };
 use tarn_wasm::{DestinationInstance, SourceInstance};
 
@@ -16,6 +16,7 @@ use crate::instances::MirrorInstances;
 use crate::latency::{MirrorLatency, Timed};
 use crate::recent::Remembering;
 use crate::records::sieve::Sieve;
+use crate::stage::MirrorStage;
 
 impl MirrorRun {
     /// Streams every table alike, from the last checkpoint until asked to stop.
@@ -67,9 +68,14 @@ impl MirrorRun {
         })
     }
 
+    async fn open_stage(&self) -> Result<Option<OpenStage<MirrorStage>>, Failure> {
+        let destination = &self.mirror.spec.destination_peer;
+        self.workshop.stages.open(&self.workshop.catalog, self.mirror.id, destination).await
+    }
+
     /// Delivers what waits in the stage, in its order, before something is done that it must not come after.
     pub(super) async fn empty_stage(&self, instances: &Arc<MirrorInstances>) -> Result<(), Failure> {
-        let Some(mut open) = self.workshop.stages.open(&self.workshop.catalog, self.mirror.id).await? else {
+        let Some(mut open) = self.open_stage().await? else {
             return Ok(());
         };
         if open.waiting.is_empty() {
@@ -106,7 +112,7 @@ impl MirrorRun {
             source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
             transform: instances.stream_transform().await?,
             destination: self.destination(instances, latency),
-            stage: self.workshop.stages.open(&self.workshop.catalog, self.mirror.id).await?,
+            stage: self.open_stage().await?,
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {

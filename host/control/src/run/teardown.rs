@@ -5,7 +5,7 @@ use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::MirrorRun;
+use super::{MirrorRun, Workshop};
 use crate::config::{TEARDOWN_ATTEMPTS_MAX, TEARDOWN_DEADLINE, TEARDOWN_PAUSE};
 use crate::instances::MirrorInstances;
 
@@ -24,14 +24,25 @@ impl MirrorRun {
             ));
         }
         self.remove_beside().await;
-        if let Err(failure) = self.workshop.stages.forget(self.mirror.id).await {
-            self.watch.warn(format!("could not remove what waited for the destination: {failure}"));
-        }
+        self.forget_stage().await?;
         self.workshop.progress.forget(self.mirror.id);
         self.workshop.latencies.forget(self.mirror.id);
         self.workshop.recent.forget(self.mirror.id);
         if self.observe(MirrorState::Terminated).await? {
             self.watch.info("dropped; the destination's tables stay");
+        }
+        Ok(())
+    }
+
+    /// Gives up what waits for the destination. What cannot be removed from where it was counts for nothing any more,
+    /// and is removed later.
+    pub(super) async fn forget_stage(&self) -> Result<(), Failure> {
+        let Workshop { stages, catalog, .. } = &self.workshop;
+        let left = stages.forget(catalog, self.mirror.id, &self.mirror.spec.destination_peer).await?;
+        if let Some(failure) = left {
+            self.watch.warn(format!(
+                "what waited for the destination is given up, and could not be removed yet: {failure}"
+            ));
         }
         Ok(())
     }

@@ -2,20 +2,81 @@
 //!
 //! ```text
 //!   "TARNSTG1"  kind: 1 byte  count: u32  { rows: u32  length: u64  bytes } …  CRC-32 of all before: u32
+//!   "TARNSTG2"  nonce: 12 bytes  the above, sealed by ChaCha20-Poly1305  tag: 16 bytes
 //! ```
-//! Numbers are little-endian. The digit counts the form's versions.
+//! Numbers are little-endian. The digit counts the form's versions. A sealed entry has a key of its own, and belongs
+//! to the mirror and the name it was sealed for: among other entries it does not open.
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tarn_model::Secret;
 use tarn_replication::{Batch, Staged};
 
 const MAGIC: &[u8; 8] = b"TARNSTG1";
+const SEALED_MAGIC: &[u8; 8] = b"TARNSTG2";
+const KEY_BYTES: usize = 32;
 const SCHEMA: u8 = 1;
 const ROWS: u8 = 2;
 
+/// An entry in the clear.
+pub(super) fn clear(staged: &Staged) -> io::Result<Vec<u8>> {
+    // The least copying: every batch has some bytes of numbers before it.
+    let mut bytes = Vec::with_capacity(usize::try_from(staged.len_bytes()).unwrap_or(0) + 4096);
+    encode(staged, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// An entry sealed for one name, and the key that opens it.
+pub(super) fn sealed(staged: &Staged, name: &str) -> io::Result<(Vec<u8>, Secret)> {
+    let random = SystemRandom::new();
+    let (mut key, mut nonce) = ([0; KEY_BYTES], [0; NONCE_LEN]);
+    for bytes in [&mut key[..], &mut nonce[..]] {
+        random.fill(bytes).map_err(|_| io::Error::other("the operating system has no random bytes"))?;
+    }
+    let head = SEALED_MAGIC.len() + NONCE_LEN;
+    let mut bytes = Vec::with_capacity(head + usize::try_from(staged.len_bytes()).unwrap_or(0) + 4096);
+    bytes.extend_from_slice(SEALED_MAGIC);
+    bytes.extend_from_slice(&nonce);
+    encode(staged, &mut bytes)?;
+    let tag = cipher(&key)
+        .and_then(|cipher| {
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            cipher.seal_in_place_separate_tag(nonce, Aad::from(name.as_bytes()), &mut bytes[head..]).ok()
+        })
+        .ok_or_else(|| io::Error::other("what waits cannot be sealed"))?;
+    bytes.extend_from_slice(tag.as_ref());
+    Ok((bytes, Secret::new(STANDARD.encode(key))))
+}
+
+/// Reads a sealed entry; `None` of one that is not whole, or not that of the name and the key.
+pub(super) fn open(bytes: &[u8], name: &str, key: &Secret) -> Option<Staged> {
+    let rest = bytes.strip_prefix(SEALED_MAGIC)?;
+    let (nonce, body) = rest.split_first_chunk::<NONCE_LEN>()?;
+    let cipher = cipher(&STANDARD.decode(key.expose()).ok()?)?;
+    let mut body = body.to_vec();
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    let length = cipher.open_in_place(nonce, Aad::from(name.as_bytes()), &mut body).ok()?.len();
+    body.truncate(length);
+    decode(body)
+}
+
+/// What tells the bytes of an entry from all others.
+pub(super) fn fingerprint(bytes: &[u8]) -> String {
+    STANDARD.encode(digest(&SHA256, bytes))
+}
+
+fn cipher(key: &[u8]) -> Option<LessSafeKey> {
+    UnboundKey::new(&CHACHA20_POLY1305, key).ok().map(LessSafeKey::new)
+}
+
 /// Writes an entry.
-pub(super) fn encode(staged: &Staged, out: &mut impl Write) -> io::Result<()> {
+fn encode(staged: &Staged, out: &mut impl Write) -> io::Result<()> {
     let mut out = Summed { out, sum: crc32fast::Hasher::new() };
     out.write_all(MAGIC)?;
     match staged {

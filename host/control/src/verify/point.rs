@@ -89,7 +89,7 @@ pub(super) async fn passed(
         // What waits in the stage is before the checkpoint, and not at the destination. It is looked at last: what
         // leaves it in between is there.
         if catalog.resume(mirror).await?.is_some_and(|resume| resume.sequence >= sequence)
-            && stages.waits_after(mirror).await?.is_none_or(|after| after >= sequence)
+            && stages.waits_after(catalog, mirror).await?.is_none_or(|after| after >= sequence)
         {
             return Ok(Passed::Yes);
         }

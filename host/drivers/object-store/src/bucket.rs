@@ -60,7 +60,10 @@ impl Bucket {
             .with_retry(retry)
             .with_http_connector(Requests::new(&endpoint))
             .build()
-            .map_err(|error| Error::Settings { field: "s3_path", reason: settings.struck(&error.to_string()) })?;
+            .map_err(|error| Error::Settings {
+                field: "s3_path",
+                reason: settings.struck(&error.to_string()),
+            })?;
         let address = endpoint.trim_start_matches("https://").trim_start_matches("http://").into();
         Ok(Self {
             store: Arc::new(store),
@@ -114,9 +117,8 @@ impl Bucket {
         let listed = self.call(folder, self.store.list_with_delimiter(Some(&path))).await?;
         let last = |path: &Path| path.filename().map(str::to_owned);
         let objects = listed.objects.iter();
-        let objects = objects.filter_map(|object| {
-            Some(Object { name: last(&object.location)?, bytes: object.size })
-        });
+        let objects =
+            objects.filter_map(|object| Some(Object { name: last(&object.location)?, bytes: object.size }));
         Ok((objects.collect(), listed.common_prefixes.iter().filter_map(last).collect()))
     }
 

@@ -105,9 +105,14 @@ impl Refusal {
                 "correct access_key_id and secret_access_key"
             }
             ("RequestTimeTooSkewed", _) => "set this machine's clock right",
-            ("PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException", _)
+            (
+                "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException",
+                _,
+            )
             | (_, 301 | 307 | 308) => "correct region and endpoint: the bucket is elsewhere",
-            ("EntityTooLarge" | "QuotaExceeded" | "XMinioStorageFull", _) | (_, 507) => "make room in the bucket",
+            ("EntityTooLarge" | "QuotaExceeded" | "XMinioStorageFull", _) | (_, 507) => {
+                "make room in the bucket"
+            }
             (_, 401 | 403) => {
                 "give the owner of access_key_id the right to get, put, delete and list objects there, or correct \
                  the keys"
@@ -171,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_found_in_what_quotes_it() {
-        let refusal = Refusal::read(503, "<Error><Code>SlowDown</Code><Message>Please wait</Message></Error>");
+        let refusal =
+            Refusal::read(503, "<Error><Code>SlowDown</Code><Message>Please wait</Message></Error>");
         assert_eq!(Refusal::quoted(&format!("Server said {}", refusal.marked())), Some(refusal));
         assert_eq!(Refusal::quoted("nothing"), None);
     }
@@ -187,7 +193,10 @@ mod tests {
             "SignatureDoesNotMatch (HTTP 403): The request signature we calculated does not match"
         );
         let failure = Error::Refused(refusal).to_failure();
-        assert_eq!((failure.code.as_str(), failure.hint.contains("secret_access_key")), ("bucket_denied", true));
+        assert_eq!(
+            (failure.code.as_str(), failure.hint.contains("secret_access_key")),
+            ("bucket_denied", true)
+        );
         assert_eq!(Refusal::read(403, "<html>proxy</html>").to_string(), "AccessDenied (HTTP 403)");
         assert_eq!(Refusal::read(301, "").hint(), "correct region and endpoint: the bucket is elsewhere");
     }

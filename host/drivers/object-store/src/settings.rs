@@ -48,11 +48,14 @@ impl BucketSettings {
     /// Bucket and prefix; the prefix is empty or has no slash at either end.
     pub(crate) fn parts(&self) -> Result<(&str, &str), Error> {
         let wrong = |reason: &str| Error::Settings { field: "s3_path", reason: reason.to_owned() };
-        let rest = self.path.strip_prefix("s3://").ok_or_else(|| wrong("is not of the form s3://bucket/prefix"))?;
+        let rest =
+            self.path.strip_prefix("s3://").ok_or_else(|| wrong("is not of the form s3://bucket/prefix"))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '_');
         if !(3..=63).contains(&bucket.len()) || !bucket.chars().all(is_name) {
-            return Err(wrong("has no bucket of 3 to 63 lower-case letters, digits, dots and hyphens after s3://"));
+            return Err(wrong(
+                "has no bucket of 3 to 63 lower-case letters, digits, dots and hyphens after s3://",
+            ));
         }
         let prefix = prefix.trim_matches('/');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.=+@/".contains(c);
@@ -96,10 +99,10 @@ impl BucketSettings {
 
     /// A text without the keys in it.
     pub(crate) fn struck(&self, text: &str) -> String {
-        [&self.access_key_id, &self.secret_access_key].into_iter().filter(|key| !key.is_empty()).fold(
-            text.to_owned(),
-            |text, key| text.replace(key.expose(), tarn_model::MASK),
-        )
+        [&self.access_key_id, &self.secret_access_key]
+            .into_iter()
+            .filter(|key| !key.is_empty())
+            .fold(text.to_owned(), |text, key| text.replace(key.expose(), tarn_model::MASK))
     }
 }
 
@@ -120,7 +123,9 @@ mod tests {
         ] {
             assert_eq!(at(path).parts().expect(path), parts);
         }
-        for path in ["", "rows", "https://rows", "s3://", "s3://a", "s3://Rows", "s3://rows/a b", "s3://rows/../x"] {
+        for path in
+            ["", "rows", "https://rows", "s3://", "s3://a", "s3://Rows", "s3://rows/a b", "s3://rows/../x"]
+        {
             assert!(at(path).parts().expect_err(path).to_string().starts_with("s3_path"), "{path}");
         }
     }
@@ -131,7 +136,9 @@ mod tests {
         assert_eq!(with("").endpoint().expect("AWS"), "https://s3.us-east-1.amazonaws.com");
         assert_eq!(with("http://minio:9000/").endpoint().expect("good"), "http://minio:9000");
         assert_eq!(with("http://minio:9000/").place(), "s3://rows at http://minio:9000");
-        for endpoint in ["minio:9000", "ftp://minio", "https://user:pw@minio", "https://minio/rows", "https://minio?x"] {
+        for endpoint in
+            ["minio:9000", "ftp://minio", "https://user:pw@minio", "https://minio/rows", "https://minio?x"]
+        {
             with(endpoint).endpoint().expect_err(endpoint);
         }
     }

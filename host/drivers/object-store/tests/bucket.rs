@@ -84,7 +84,9 @@ async fn a_service_that_is_away_for_a_moment_is_waited_for() {
     let put = tokio::spawn(async move { writer.put("b", Bytes::from_static(b"two")).await });
     tokio::task::yield_now().await;
     service.open();
-    put.await.expect("it ends").unwrap_or_else(|error| panic!("after {:?}: {}", began.elapsed(), error.report()));
+    put.await
+        .expect("it ends")
+        .unwrap_or_else(|error| panic!("after {:?}: {}", began.elapsed(), error.report()));
     assert_eq!(bucket.get("a").await.expect("there"), "one");
     assert_eq!(bucket.get("b").await.expect("there"), "two");
 }

@@ -132,7 +132,49 @@ pub const STAGE_MIB_MAX: Setting = Setting {
     name: "stage_mib_max",
     form: "0 to 1048576 MiB",
     default: Preset::Value("1024"),
-    meaning: "room in the data folder for what one mirror's destination cannot take while it is away; 0 for none",
+    meaning: "room for what one mirror's destination cannot take while it is away, in the data folder or a bucket; 0 for none",
+};
+
+pub const STAGE_ENCRYPTION: Setting = Setting {
+    name: "stage_encryption",
+    form: "on or off",
+    default: Preset::Value("on"),
+    meaning: "whether what waits in a stage is sealed, each entry with a key of its own that the catalog keeps",
+};
+
+pub const STAGE_S3_PATH: Setting = Setting {
+    name: "stage_s3_path",
+    form: "s3://bucket/prefix",
+    default: Preset::Otherwise("the data folder"),
+    meaning: "bucket that what waits is put into, for destinations that name none of their own; in the hosted edition for all",
+};
+
+pub const STAGE_S3_ACCESS_KEY_ID: Setting = Setting {
+    name: "stage_s3_access_key_id",
+    form: "a text",
+    default: Preset::Otherwise("none"),
+    meaning: "access key of that bucket",
+};
+
+pub const STAGE_S3_SECRET_ACCESS_KEY: Setting = Setting {
+    name: "stage_s3_secret_access_key",
+    form: "a text",
+    default: Preset::Otherwise("none"),
+    meaning: "its secret",
+};
+
+pub const STAGE_S3_REGION: Setting = Setting {
+    name: "stage_s3_region",
+    form: "a region's name",
+    default: Preset::Otherwise("us-east-1"),
+    meaning: "region of that bucket",
+};
+
+pub const STAGE_S3_ENDPOINT: Setting = Setting {
+    name: "stage_s3_endpoint",
+    form: "https://host:port or http://host:port",
+    default: Preset::Otherwise("that of AWS"),
+    meaning: "service of that bucket, where it is not AWS",
 };
 
 pub const CATALOG_URL: Setting = Setting {
@@ -171,7 +213,7 @@ pub const LOG_FORMAT: Setting = Setting {
 };
 
 /// All of them, in the order of the operator's page.
-pub const SETTINGS: [&Setting; 20] = [
+pub const SETTINGS: [&Setting; 26] = [
     &LISTEN,
     &TLS_CERTIFICATE,
     &TLS_PRIVATE_KEY,
@@ -187,6 +229,12 @@ pub const SETTINGS: [&Setting; 20] = [
     &SCRIPT_LOG_LINES_MAX,
     &DEAD_LETTER_MIB_MAX,
     &STAGE_MIB_MAX,
+    &STAGE_ENCRYPTION,
+    &STAGE_S3_PATH,
+    &STAGE_S3_ACCESS_KEY_ID,
+    &STAGE_S3_SECRET_ACCESS_KEY,
+    &STAGE_S3_REGION,
+    &STAGE_S3_ENDPOINT,
     &CATALOG_URL,
     &SEALING_KEY,
     &SEALING_KEY_PREVIOUS,

@@ -78,9 +78,9 @@ pub fn broken_peers(scene: &Scene) -> Vec<Value> {
             "private_key": "planted-secret-5"}});
     let staged = json!({"host": "127.0.0.1", "port": 1, "password": "planted-secret-6", "certificate": "none",
         "private_key": "planted-secret-7", "s3_path": "s3://bucket/x", "access_key_id": "planted-secret-8",
-        "secret_access_key": "planted-secret-9"});
+        "endpoint": "http://127.0.0.1:1", "secret_access_key": "planted-secret-9"});
     let nested = json!({"host": "127.0.0.1", "port": 1, "disable_tls": true, "s3": {"url": "s3://bucket/x",
-        "accessKeyId": "planted-secret-10", "secretAccessKey": "planted-secret-11"}});
+        "endpoint": "http://127.0.0.1:1", "accessKeyId": "planted-secret-10", "secretAccessKey": "planted-secret-11"}});
     let foreign = json!({"private_key": "planted-secret-12", "password": "planted-secret-13"});
     vec![
         json!({"name": "source-wrong", "type": 3, "postgres_config": source}),

@@ -39,6 +39,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-client", Host(2)),
     ("tarn-postgres", Host(2)),
     ("tarn-clickhouse", Host(2)),
+    ("tarn-object-store", Host(2)),
     ("tarn-catalog", Host(2)),
     ("tarn-wasm", Host(3)),
     ("tarn-control", Host(4)),
