@@ -203,9 +203,9 @@ fn with_clickhouse_away_a_million_changes_can_wait_in_a_bucket_over_kills_and_it
     let quarter = changes / 4;
     for round in 1..=4 {
         let first = round * 10_000_000;
-        // A fifth of the changes each: updates of new rows and of old ones, and deletes.
+        // Two thirds of the changes insert, two ninths update, the others delete.
         scene.postgres.query(&format!(
-            "INSERT INTO t (id, n, big) SELECT n, 1, 'new' FROM generate_series({first}, {first} + {quarter} * 3 / 5) n;
+            "INSERT INTO t (id, n, big) SELECT n, 1, 'new' FROM generate_series({first}, {first} + {quarter} * 2 / 3) n;
              UPDATE t SET n = n + 1 WHERE id >= {first} AND id % 3 = 0;
              UPDATE t SET n = n + 1 WHERE id % 10 = {round};
              UPDATE t SET id = -id WHERE id = {round} * 20;

@@ -16,7 +16,7 @@ use tarn_catalog::{Catalog, CatalogOptions, Observed};
 use tarn_control::{
     Attempt, Books, CompileError, ConnectorSummary, Control, ControlParts, ControlSettings, Inspector, Made,
     PeerProbe, Pending, Progress, Purpose, RecentRecords, Rehearsal, ReplayOutcome, Replayer, ScriptCompiler,
-    ScriptRunner, ScriptSource, Validation, Validator,
+    ScriptRunner, ScriptSource, Sealing, StageSettings, Stages, Validation, Validator,
 };
 use tarn_model::{
     Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem,
@@ -283,7 +283,13 @@ impl Fixture {
             replayer: Arc::clone(&stores) as Arc<dyn Replayer>,
             progress: Progress::default(),
             latencies: tarn_control::Latencies::default(),
-            stages: tarn_control::Stages::none(),
+            stages: Stages::new(StageSettings {
+                folder: folder.path().join("stage"),
+                bytes_max: 1 << 20,
+                sealing: Sealing::On,
+                owner: Allowance::new(edition, None).staging_bucket(),
+                bucket: None,
+            }),
             books: Books::default(),
             runner: Arc::new(Runner),
             recent: RecentRecords::default(),
