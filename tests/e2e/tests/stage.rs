@@ -193,6 +193,7 @@ fn what_waits_is_delivered_before_an_edit_and_gone_after_a_resync_or_a_drop() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "the figures are for who asked for many rows")]
 fn with_clickhouse_away_a_million_changes_can_wait_in_a_bucket_over_kills_and_its_troubles() {
     let changes: u64 =
         std::env::var("TARN_STAGE_ROWS").ok().map_or(20_000, |text| text.parse().expect("a number"));
