@@ -387,8 +387,8 @@ impl MirrorStage {
                 return Err(broken());
             }
             match &entry.key {
-                Some(key) => entry::open(&content, &sealed_for, key),
-                None => entry::decode(Vec::from(content)),
+                Some(key) => entry::open(Vec::from(content), &sealed_for, key),
+                None => entry::decode(content),
             }
             .ok_or_else(broken)
         })

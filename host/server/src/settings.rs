@@ -246,18 +246,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("tarn.toml");
         for setting in SETTINGS {
-            let value = match setting.default {
+            let value_of = |setting: &Setting| match setting.default {
                 Preset::Value(text) => text,
                 Preset::Otherwise(_) if setting.form == "true or false" => "true",
                 Preset::Otherwise(_) if setting.form.contains("postgres://") => "postgres://x",
+                Preset::Otherwise(_) if setting.form.contains("https://") => "https://s3.internal:9000",
                 Preset::Otherwise(_) => setting.form.split(' ').next().unwrap_or_default(),
             };
-            // Certificate and key are good together only.
+            // Certificate and key, or everything of a bucket, are good together only.
             let with = |known: &&&Setting| {
-                known.name == setting.name || [known, &setting].iter().all(|s| s.name.starts_with("tls_"))
+                let are_of = |group| [known, &setting].iter().all(|s| s.name.starts_with(group));
+                known.name == setting.name || are_of("tls_") || are_of("stage_s3_")
             };
             let (mut text, mut variables) = (String::new(), Vec::new());
             for setting in SETTINGS.iter().filter(with) {
+                let value = value_of(setting);
                 text.push_str(&format!("{} = {value:?}\n", setting.name));
                 variables.push((setting.variable(), value.to_owned()));
             }
@@ -268,6 +271,31 @@ mod tests {
             let error = Settings::load(Some(&file), []).expect_err("no list").to_string();
             assert!(error.contains(setting.form), "{error}");
         }
+    }
+
+    #[test]
+    fn a_bucket_for_all_is_whole_or_the_mistake_names_the_setting() {
+        let whole = [
+            ("TARN_STAGE_S3_PATH", "s3://rows/prefix"),
+            ("TARN_STAGE_S3_ACCESS_KEY_ID", "planted-key"),
+            ("TARN_STAGE_S3_SECRET_ACCESS_KEY", "planted-secret"),
+        ];
+        let settings = Settings::load(None, environment(&whole)).expect("good");
+        let bucket = settings.stage_bucket.expect("there is one");
+        assert_eq!((bucket.place().as_str(), settings.stage_sealing), ("s3://rows/prefix", Sealing::On));
+        for (left_out, mistake) in [
+            (0, "stage_s3_path is not of the form"),
+            (1, "stage_s3_access_key_id is empty"),
+            (2, "stage_s3_secret_access_key is empty"),
+        ] {
+            let mut parts = whole.to_vec();
+            parts.remove(left_out);
+            let error = Settings::load(None, environment(&parts)).expect_err("a part is missing").to_string();
+            assert!(error.contains(mistake) && !error.contains("planted"), "{error}");
+        }
+        let wrong = [&whole[..], &[("TARN_STAGE_S3_ENDPOINT", "minio:9000")]].concat();
+        let error = Settings::load(None, environment(&wrong)).expect_err("no URL").to_string();
+        assert!(error.contains("stage_s3_endpoint is not of the form"), "{error}");
     }
 
     #[test]

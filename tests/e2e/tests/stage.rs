@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tarn_e2e::Scene;
+use tarn_e2e::{Certificate, Scene};
 use tarn_harness::{Bucket, until, until_within};
 
 const SOURCE: &str = "SELECT id::text, n::text, md5(big), to_jsonb(t)->>'late' FROM t ORDER BY t.id";
@@ -354,4 +354,19 @@ fn a_peer_with_a_bucket_that_cannot_be_used_is_refused_with_the_remedy() {
     }
     assert_eq!(name_bucket(&scene, &bucket.staging())["status"], "CREATED");
     assert_eq!(bucket.objects(), []);
+}
+
+#[test]
+fn a_bucket_by_https_is_trusted_by_the_machines_authorities_alone() {
+    let certificate = Certificate::of("127.0.0.1");
+    let bucket = Bucket::start_with_https(certificate.file(), certificate.key_file());
+    let stranger = Scene::start();
+    let answer = name_bucket(&stranger, &bucket.staging());
+    let message = answer["message"].as_str().unwrap_or_default();
+    assert!(answer["status"] == "FAILED" && message.contains("certificate"), "{answer}");
+    drop(stranger);
+    let authorities = certificate.file().display().to_string();
+    let scene = Scene::start_with(&[], &[("SSL_CERT_FILE", &authorities)]);
+    assert_eq!(name_bucket(&scene, &bucket.staging())["status"], "CREATED");
+    assert!(bucket.log().contains("DELETE"), "it was tried: {}", bucket.log());
 }

@@ -1,6 +1,6 @@
 """A bucket of S3 on loopback: moto, with its check of signatures on.
 
-SIGUSR1 closes the port as a service that is away does, SIGUSR2 opens it again with the objects that were there.
+SIGUSR1 closes the port as a service that is away does (not that of HTTPS), SIGUSR2 opens it again with the objects that were there.
 Beside S3 it answers under /-/, for tests: objects/<bucket> lists what is there, and takes PUT and DELETE of
 objects/<bucket>/<key> without a signature; DELETE bucket/<bucket> removes a bucket, PUT makes one; PUT keys makes
 the key pair in the body, "id secret", the only one that is taken.
@@ -96,10 +96,19 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--port", type=int, required=True)
     options.add_argument("--bucket", required=True)
+    options.add_argument("--https-port", type=int)
+    options.add_argument("--certificate")
+    options.add_argument("--private-key")
     options = options.parse_args()
     service = Service()
     service.set_keys(os.environ["BUCKET_KEY"], os.environ["BUCKET_SECRET"])
     service.s3.create_bucket(options.bucket, "us-east-1")
+    if options.https_port is not None:
+        files = (options.certificate, options.private_key)
+        encrypted = make_server(
+            "127.0.0.1", options.https_port, service, True, request_handler=Quiet, ssl_context=files
+        )
+        threading.Thread(target=encrypted.serve_forever, daemon=True).start()
     signals = {signal.SIGUSR1, signal.SIGUSR2}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     server = None

@@ -1,5 +1,6 @@
 //! A bucket of S3: moto, with its check of signatures.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -27,16 +28,38 @@ pub struct Bucket {
     process: Option<Process>,
     folder: TempDir,
     port: u16,
+    https: Option<Https>,
+}
+
+/// Certificate and key, PEM files, and the port.
+#[derive(Debug)]
+struct Https {
+    certificate: PathBuf,
+    key: PathBuf,
+    port: u16,
 }
 
 impl Bucket {
     /// An empty one.
     #[must_use]
     pub fn start() -> Self {
+        Self::started(None)
+    }
+
+    /// One whose endpoint speaks HTTPS, with a certificate and its key, PEM files.
+    #[must_use]
+    pub fn start_with_https(certificate: PathBuf, key: PathBuf) -> Self {
+        Self::started(Some(Https { certificate, key, port: 0 }))
+    }
+
+    fn started(https: Option<Https>) -> Self {
         let folder = tempfile::Builder::new().prefix("tarn-bucket-").tempdir().expect("a folder can be made");
-        let mut bucket = Self { process: None, folder, port: 0 };
+        let mut bucket = Self { process: None, folder, port: 0, https };
         for _ in 0..START_ATTEMPTS_MAX {
             bucket.port = free_port();
+            if let Some(https) = &mut bucket.https {
+                https.port = free_port();
+            }
             if bucket.serve() {
                 return bucket;
             }
@@ -65,7 +88,10 @@ impl Bucket {
     /// The service's address.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        match &self.https {
+            Some(https) => format!("https://127.0.0.1:{}", https.port),
+            None => format!("http://127.0.0.1:{}", self.port),
+        }
     }
 
     /// The staging fields of a `clickhouse_config`, with a prefix.
@@ -181,6 +207,10 @@ impl Bucket {
             .env("BUCKET_KEY", KEY)
             .env("BUCKET_SECRET", SECRET)
             .current_dir(self.folder.path());
+        if let Some(Https { certificate, key, port }) = &self.https {
+            command.args(["--https-port", &port.to_string()]);
+            command.arg("--certificate").arg(certificate).arg("--private-key").arg(key);
+        }
         let mut process = Process::start(&mut command, self.folder.path());
         let serves = until_within(START_DEADLINE, "the bucket serves", || {
             if process.has_ended() {

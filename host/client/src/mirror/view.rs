@@ -220,6 +220,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_stage_tells_where_changes_wait_and_what_is_wrong() {
+        let stage = StageStanding {
+            place: "s3://rows".into(),
+            entries: 1200,
+            bytes: 3 << 20,
+            oldest_at: Some("2026-01-02T03:04:05.678Z".into()),
+            error: "no".into(),
+            failed_at: Some("2026-01-02T03:04:06Z".into()),
+        };
+        let told = staged(&StreamLatency::default(), &stage);
+        assert!(
+            told.starts_with("3 MiB in 1,200 entries wait for the destination in: s3://rows, since 2026-"),
+            "{told}"
+        );
+        assert!(stage_error(&stage).starts_with("no (at 2026-01-02"), "{}", stage_error(&stage));
+        let idle = StageStanding { place: "data folder".into(), ..StageStanding::default() };
+        assert_eq!(staged(&StreamLatency::default(), &idle), "nothing; would wait in: data folder");
+        assert_eq!(staged(&StreamLatency::default(), &StageStanding::default()), "");
+        assert_eq!(stage_error(&idle), "");
+    }
+
+    #[test]
     fn a_mirror_is_described_with_its_tables_and_batches() {
         let answer = json!({"flowJobName": "orders", "currentFlowState": "STATUS_RUNNING",
             "createdAt": "2026-01-01T10:00:00.123456Z", "cdcStatus": {

@@ -55,15 +55,17 @@ pub(super) fn sealed(staged: &Staged, name: &str) -> io::Result<(Vec<u8>, Secret
 }
 
 /// Reads a sealed entry; `None` of one that is not whole, or not that of the name and the key.
-pub(super) fn open(bytes: &[u8], name: &str, key: &Secret) -> Option<Staged> {
-    let rest = bytes.strip_prefix(SEALED_MAGIC)?;
-    let (nonce, body) = rest.split_first_chunk::<NONCE_LEN>()?;
+pub(super) fn open(mut bytes: Vec<u8>, name: &str, key: &Secret) -> Option<Staged> {
     let cipher = cipher(&STANDARD.decode(key.expose()).ok()?)?;
-    let mut body = body.to_vec();
-    let nonce = Nonce::assume_unique_for_key(*nonce);
-    let length = cipher.open_in_place(nonce, Aad::from(name.as_bytes()), &mut body).ok()?.len();
-    body.truncate(length);
-    decode(body)
+    let head = SEALED_MAGIC.len() + NONCE_LEN;
+    if bytes.len() < head || !bytes.starts_with(SEALED_MAGIC) {
+        return None;
+    }
+    // Opened where it is: a write is large enough to be held once.
+    let (before, body) = bytes.split_at_mut(head);
+    let nonce = Nonce::try_assume_unique_for_key(&before[SEALED_MAGIC.len()..]).ok()?;
+    let length = cipher.open_in_place(nonce, Aad::from(name.as_bytes()), body).ok()?.len();
+    decode(Bytes::from(bytes).slice(head..head + length))
 }
 
 /// What tells the bytes of an entry from all others.
@@ -122,13 +124,12 @@ impl<W: Write> Write for Summed<'_, W> {
 }
 
 /// Reads an entry; `None` of one that is not whole.
-pub(super) fn decode(bytes: Vec<u8>) -> Option<Staged> {
+pub(super) fn decode(bytes: Bytes) -> Option<Staged> {
     let (content, sum) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
         return None;
     }
-    let end = content.len();
-    let mut rest = Bytes::from(bytes).slice(..end);
+    let mut rest = bytes.slice(..content.len());
     if rest.len() < MAGIC.len() || &*rest.split_to(MAGIC.len()) != MAGIC {
         return None;
     }

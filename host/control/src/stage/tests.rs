@@ -303,15 +303,15 @@ async fn sealed_entries_show_nothing_and_open_for_their_own_place_alone() {
     }
     assert_ne!(first, second);
     let (content, key) = entry::sealed(&rows("x"), "1/a").expect("sealed");
-    assert_eq!(entry::open(&content, "1/a", &key), Some(rows("x")));
-    assert_eq!(entry::open(&content, "1/b", &key), None);
+    assert_eq!(entry::open(content.clone(), "1/a", &key), Some(rows("x")));
+    assert_eq!(entry::open(content.clone(), "1/b", &key), None);
     let (_, other) = entry::sealed(&rows("x"), "1/a").expect("sealed");
-    assert_eq!(entry::open(&content, "1/a", &other), None);
+    assert_eq!(entry::open(content.clone(), "1/a", &other), None);
     for at in 0..content.len() {
         let mut changed = content.clone();
         changed[at] ^= 1;
-        assert_eq!(entry::open(&changed, "1/a", &key), None, "{at}");
-        assert_eq!(entry::open(&content[..at], "1/a", &key), None, "{at}");
+        assert_eq!(entry::open(changed, "1/a", &key), None, "{at}");
+        assert_eq!(entry::open(content[..at].to_vec(), "1/a", &key), None, "{at}");
     }
 }
 

@@ -103,7 +103,10 @@ impl Requests {
         match cause {
             Some(NoConnection(source)) => {
                 let error = Error::Connect { address: self.address.to_string(), source: Arc::clone(source) };
-                HttpError::new(HttpErrorKind::Connect, error)
+                // A certificate that is not trusted will not be a moment later.
+                let kind =
+                    if source.is_permanent() { HttpErrorKind::Unknown } else { HttpErrorKind::Connect };
+                HttpError::new(kind, error)
             }
             None => self.lost(error),
         }
