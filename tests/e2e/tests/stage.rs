@@ -330,6 +330,7 @@ fn a_bucket_that_is_missing_or_loses_objects_loses_no_change_and_is_told_of() {
     until_within(tarn_e2e::PATIENCE, "the bucket is empty", || bucket.objects().is_empty().then_some(()));
 }
 
+/// B202: exactly the rights that staging uses are asked for.
 #[test]
 fn a_peer_with_a_bucket_that_cannot_be_used_is_refused_with_the_remedy() {
     let bucket = Bucket::start();
@@ -352,8 +353,19 @@ fn a_peer_with_a_bucket_that_cannot_be_used_is_refused_with_the_remedy() {
         assert!(message.contains("bucket of peer target") && message.contains(words), "{message}");
         assert!(!message.contains(bucket.secret()) && !message.contains("not/the/secret"), "{message}");
     }
+    let needed = ["s3:PutObject", "s3:GetObject", "s3:ListBucket", "s3:DeleteObject"];
+    for without in needed {
+        let rights: Vec<_> = needed.into_iter().filter(|right| *right != without).collect();
+        bucket.allow(&rights);
+        let answer = name_bucket(&scene, &bucket.staging());
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(message.contains("AccessDenied") && message.contains("the right to"), "{without}: {answer}");
+    }
+    bucket.allow(&needed);
+    let left = bucket.objects().len();
+    assert!(left <= 1, "only who may not delete leaves something");
     assert_eq!(name_bucket(&scene, &bucket.staging())["status"], "CREATED");
-    assert_eq!(bucket.objects(), []);
+    assert_eq!(bucket.objects().len(), left);
 }
 
 #[test]

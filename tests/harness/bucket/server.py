@@ -3,7 +3,7 @@
 SIGUSR1 closes the port as a service that is away does (not that of HTTPS), SIGUSR2 opens it again with the objects that were there.
 Beside S3 it answers under /-/, for tests: objects/<bucket> lists what is there, and takes PUT and DELETE of
 objects/<bucket>/<key> without a signature; DELETE bucket/<bucket> removes a bucket, PUT makes one; PUT keys makes
-the key pair in the body, "id secret", the only one that is taken.
+the key pair in the body, "id secret", the only one that is taken; PUT rights allows the actions in the body alone.
 """
 
 import argparse
@@ -27,10 +27,11 @@ from moto.s3.models import s3_backends
 from werkzeug.serving import make_server
 
 USER = "tarn"
-POLICY = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}],
-}
+
+def policy(actions):
+    """What allows these actions on everything."""
+    statement = {"Effect": "Allow", "Action": actions, "Resource": "*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 class Quiet(MotoRequestHandler):
@@ -47,7 +48,7 @@ class Service:
         self.s3 = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
         self.iam = iam_backends[DEFAULT_ACCOUNT_ID]["aws"]
         self.iam.create_user("us-east-1", USER)
-        self.iam.put_user_policy(USER, "all", json.dumps(POLICY))
+        self.allow(["s3:*"])
         self.user = self.iam.get_user(USER)
         self.application = DomainDispatcherApplication(create_backend_app)
 
@@ -56,6 +57,10 @@ class Service:
         self.user.access_keys.clear()
         made = self.iam.create_access_key(user_name=USER)
         made.access_key_id, made.secret_access_key = key, secret
+
+    def allow(self, actions):
+        """The keys' owner may do this and nothing else."""
+        self.iam.put_user_policy(USER, "rights", policy(actions))
 
     def __call__(self, environ, start_response):
         path = environ.get("PATH_INFO", "")
@@ -75,6 +80,8 @@ class Service:
         """What is done without a signature."""
         if parts == ["keys"]:
             self.set_keys(*body.decode().split(" ", 1))
+        elif parts == ["rights"]:
+            self.allow(body.decode().split(" "))
         elif parts[0] == "bucket" and method == "PUT":
             self.s3.create_bucket(parts[1], "us-east-1")
         elif parts[0] == "bucket":

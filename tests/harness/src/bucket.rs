@@ -165,6 +165,11 @@ impl Bucket {
         self.behind("PUT", "keys", format!("{key} {secret}").as_bytes());
     }
 
+    /// The keys' owner may do this and nothing else from now on, such as `s3:PutObject`.
+    pub fn allow(&self, actions: &[&str]) {
+        self.behind("PUT", "rights", actions.join(" ").as_bytes());
+    }
+
     /// Removes the bucket with everything in it.
     pub fn remove(&self) {
         self.behind("DELETE", &format!("bucket/{NAME}"), &[]);
