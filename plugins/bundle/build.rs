@@ -10,17 +10,18 @@ use std::{env, fs};
 use wit_component::ComponentEncoder;
 
 /// Plugins that are embedded as components.
-const COMPONENTS: [&str; 2] = ["postgres", "clickhouse"];
+const COMPONENTS: [&str; 3] = ["postgres", "clickhouse", "kafka"];
 
 /// Runtimes of script languages, which are embedded as core modules.
 const RUNTIMES: [&str; 2] = ["script-lua", "script-javascript"];
 
 /// What the guests are made of, from the root: a change of any of it builds them again.
-const INPUTS: [&str; 10] = [
+const INPUTS: [&str; 11] = [
     "plugins/build",
     "plugins/toolchain",
     "plugins/postgres",
     "plugins/clickhouse",
+    "plugins/kafka",
     "plugins/script-lua",
     "plugins/script-javascript",
     "sdk",

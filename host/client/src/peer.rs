@@ -43,7 +43,7 @@ pub enum PeerCommand {
 /// A peer from flags by kind, or from a file.
 #[derive(Debug, Args)]
 pub struct Create {
-    /// YAML or JSON file of one peer: name, and postgres_config or clickhouse_config; - reads standard
+    /// YAML or JSON file of one peer: name, and postgres_config, clickhouse_config or kafka_config; - reads standard
     /// input. Secrets are references, ${env:NAME} or ${file:PATH}.
     #[arg(short, long, required = true)]
     file: Option<PathBuf>,

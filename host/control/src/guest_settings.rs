@@ -3,12 +3,27 @@
 use serde_json::json;
 use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
 
+use crate::queue_settings;
+
 /// The mirror's `env` that says whether large transactions are taken before they commit.
 const IN_PROGRESS: &str = "TARN_STREAM_IN_PROGRESS";
 
+/// What an instance of a destination is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Errand<'a> {
+    /// The load that goes into tables beside; empty for none.
+    pub(crate) beside: &'a str,
+    /// A name of the mirror that no other one has; empty where nothing is written.
+    pub(crate) delivery: &'a str,
+    /// Whether records come again long after they were due.
+    pub(crate) replays: bool,
+}
+
 /// What the source is configured with. `loading` are the tables of which the destination may lack rows
 /// that the stream changes.
-pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
+pub(crate) fn source(spec: &MirrorSpec, destination: &Peer, loading: &[String]) -> String {
+    // A table has its columns; only who reads messages one by one has to be told of them.
+    let relations = if destination.config.is_queue() { queue_settings::relations(spec) } else { "none" };
     let table = |table: &TableMapping| json!({"source": table.source, "exclude": table.exclude});
     json!({
         "mirror": spec.name,
@@ -19,16 +34,17 @@ pub(crate) fn source(spec: &MirrorSpec, loading: &[String]) -> String {
         "loading": loading,
         // Without a script nobody takes them: they need not come.
         "messages": !spec.script.is_empty(),
+        "relations": relations,
         "inProgress": spec.env.get(IN_PROGRESS).is_some_and(|value| value == "true"),
     })
     .to_string()
 }
 
-/// What the destination is configured with. `beside` names the load that goes into tables beside; empty for none.
-pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer, beside: &str) -> String {
+/// What the destination is configured with.
+pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer, errand: Errand<'_>) -> String {
     let (cluster, replicated) = match &peer.config {
         PeerConfig::Clickhouse(config) => (config.cluster.as_str(), config.replicated),
-        PeerConfig::Postgres(_) => ("", false),
+        PeerConfig::Postgres(_) | PeerConfig::Kafka(_) => ("", false),
     };
     let existing_rows = match (spec.resync, spec.do_initial_snapshot) {
         (true, _) => "replaced",
@@ -43,7 +59,8 @@ pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer, beside: &str) -> Strin
         "syncedAtColumn": spec.synced_at_col_name,
         "cluster": cluster,
         "replicated": replicated,
-        "beside": beside,
+        "beside": errand.beside,
+        "queue": queue_settings::destination(spec, errand.delivery, errand.replays),
     })
     .to_string()
 }
@@ -73,14 +90,15 @@ fn destination_table(table: &TableMapping) -> serde_json::Value {
 }
 
 /// What a script is opened with.
-pub(crate) fn script(spec: &MirrorSpec) -> String {
+pub(crate) fn script(spec: &MirrorSpec, destination: &Peer) -> String {
+    let output = if destination.config.is_queue() { "messages" } else { "rows" };
     let table = |table: &TableMapping| json!({"source": table.source, "destination": table.destination});
     json!({
         "mirror": spec.name,
         "sourcePeer": spec.source_peer,
         "destinationPeer": spec.destination_peer,
         "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
-        "output": "rows",
+        "output": output,
     })
     .to_string()
 }

@@ -8,7 +8,7 @@ use tarn_replication::Instances;
 use tarn_wasm::{DestinationInstance, LogSink, ScriptInstance, SourceInstance};
 
 use crate::config::SCRIPT_WORKERS_MAX;
-use crate::guest_settings;
+use crate::guest_settings::{self, Errand};
 use crate::plugins::{LoadedScript, Plugins};
 use crate::records::Desk;
 use crate::records::chain::Chain;
@@ -36,6 +36,18 @@ pub(crate) struct Store {
     peer: Peer,
     /// The load that goes into tables beside; empty where the tables are the mirror's own.
     beside: String,
+    /// A name of the mirror that no other one has, of no server.
+    delivery: String,
+    occasion: Occasion,
+}
+
+/// When records are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// In their turn.
+    Due,
+    /// Long after it: they were dead letters.
+    Replay,
 }
 
 impl Store {
@@ -48,7 +60,25 @@ impl Store {
     ) -> Result<Self, Failure> {
         let peer = peer(catalog, &spec.destination_peer).await?;
         let beside = catalog.beside(id).await?.unwrap_or_default();
-        Ok(Self { plugins: plugins.clone(), spec: spec.clone(), peer, beside })
+        let created_at = catalog.mirror_by_id(id).await?.map(|mirror| mirror.created_at);
+        let created_ms = created_at.map_or(0, |time| time.millis());
+        let delivery = format!("tarn.{}.{id}-{created_ms}", spec.name);
+        let (plugins, spec) = (plugins.clone(), spec.clone());
+        Ok(Self { plugins, spec, peer, beside, delivery, occasion: Occasion::Due })
+    }
+
+    /// The same for records that come again long after they were due.
+    pub(crate) fn for_replay(self) -> Self {
+        Self { occasion: Occasion::Replay, ..self }
+    }
+
+    fn settings(&self) -> String {
+        let errand = Errand {
+            beside: &self.beside,
+            delivery: &self.delivery,
+            replays: self.occasion == Occasion::Replay,
+        };
+        guest_settings::destination(&self.spec, &self.peer, errand)
     }
 
     /// The same for a load of which the catalog does not know yet.
@@ -58,14 +88,12 @@ impl Store {
 
     /// Puts the tables that were loaded beside in the place of the mirror's.
     async fn replace(&self, tables: &[&str], log: Arc<dyn LogSink>) -> Result<(), Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.peer, &self.beside);
-        self.plugins.replacement(&self.peer, &settings, log).await?.replace(tables).await
+        self.plugins.replacement(&self.peer, &self.settings(), log).await?.replace(tables).await
     }
 
     /// A configured destination.
     pub(crate) async fn open(&self, log: Arc<dyn LogSink>) -> Result<DestinationInstance, Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.peer, &self.beside);
-        self.plugins.destination(&self.peer, &settings, log).await
+        self.plugins.destination(&self.peer, &self.settings(), log).await
     }
 }
 
@@ -97,19 +125,29 @@ impl MirrorInstances {
 
     /// A source that knows of which tables the destination may lack rows.
     pub(crate) async fn source_beside(&self, loading: &[String]) -> Result<SourceInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, loading);
+        let settings = guest_settings::source(&self.spec, &self.store.peer, loading);
         self.plugins.source(&self.source_peer, &settings, self.log()).await
     }
 
     /// The mirror's scripts in as many instances as its stream shares changes out to; `None` of none.
     pub(crate) async fn stream_transform(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
         let workers = stream_workers(&self.spec);
-        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log(), workers).await
+        self.chain(workers).await
+    }
+
+    async fn chain(&self, workers: u32) -> Result<Option<Chain<ScriptInstance>>, Failure> {
+        let settings = guest_settings::script(&self.spec, &self.store.peer);
+        chain(&self.plugins, &self.scripts, &settings, &self.sieve.desk, self.log(), workers).await
+    }
+
+    /// Whether the destination takes messages rather than rows of tables.
+    pub(crate) fn is_queue(&self) -> bool {
+        self.store.peer.config.is_queue()
     }
 
     /// What the source is configured with.
     pub(crate) fn source_settings(&self) -> String {
-        guest_settings::source(&self.spec, &[])
+        guest_settings::source(&self.spec, &self.store.peer, &[])
     }
 
     /// The destination itself, for what is not about rows.
@@ -158,7 +196,7 @@ impl Instances for MirrorInstances {
 
     /// For a worker of a load: there are several of them, each with an instance.
     async fn transform(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
-        chain(&self.plugins, &self.scripts, &self.spec, &self.sieve.desk, self.log(), 1).await
+        self.chain(1).await
     }
 
     async fn destination(&self) -> Result<Sieve<DestinationInstance>, Failure> {
@@ -193,7 +231,7 @@ pub(crate) fn stream_workers(spec: &MirrorSpec) -> u32 {
 pub(crate) async fn chain(
     plugins: &Plugins,
     scripts: &[LoadedScript],
-    spec: &MirrorSpec,
+    settings: &str,
     desk: &Desk,
     log: Arc<dyn LogSink>,
     workers: u32,
@@ -201,7 +239,7 @@ pub(crate) async fn chain(
     if scripts.is_empty() {
         return Ok(None);
     }
-    let settings: Arc<str> = guest_settings::script(spec).into();
+    let settings: Arc<str> = settings.into();
     let mut lanes = Vec::new();
     for _ in 0..workers {
         let mut links = Vec::new();

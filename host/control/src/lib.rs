@@ -20,6 +20,7 @@ mod peers;
 mod plugins;
 mod probe;
 mod progress;
+mod queue_settings;
 mod recent;
 mod records;
 mod roles;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 use tarn_catalog::Catalog;
-use tarn_model::{ClickHouseConfig, Failure, Peer, PeerConfig, ScriptLimits, ScriptReference};
+use tarn_model::{ClickHouseConfig, Failure, KafkaConfig, Peer, PeerConfig, ScriptLimits, ScriptReference};
 use tarn_wasm::{
     Capabilities, ComparisonInstance, Component, DestinationInstance, InspectionInstance, Limits, LoadError,
     LogSink, LookupInstance, Manifest, ManifestError, NoLog, ReplacementInstance, Runtime, ScriptInstance,
@@ -33,6 +33,8 @@ pub struct Bundle {
     pub postgres: BundledPlugin,
     /// The ClickHouse destination.
     pub clickhouse: BundledPlugin,
+    /// The Kafka destination.
+    pub kafka: BundledPlugin,
     /// The Lua runtime that scripts are compiled into.
     pub script_lua: BundledPlugin,
     /// The JavaScript runtime, as the Lua one.
@@ -65,6 +67,7 @@ pub struct Plugins {
     runtime: Runtime,
     postgres: Component,
     clickhouse: Component,
+    kafka: Component,
     script_runtimes: ScriptRuntimes,
     script_limits: Limits,
     script_record_time: Duration,
@@ -93,17 +96,20 @@ impl Plugins {
         let manifests = [
             Manifest::parse(bundle.postgres.manifest)?,
             Manifest::parse(bundle.clickhouse.manifest)?,
+            Manifest::parse(bundle.kafka.manifest)?,
             Manifest::parse(bundle.script_lua.manifest)?,
             Manifest::parse(bundle.script_javascript.manifest)?,
         ];
         let postgres = runtime.load(&manifests[0], bundle.postgres.component).await?;
         let clickhouse = runtime.load(&manifests[1], bundle.clickhouse.component).await?;
+        let kafka = runtime.load(&manifests[2], bundle.kafka.component).await?;
         let summaries = manifests.iter().map(summary).collect();
         let script_limits = Limits::script();
         Ok(Self {
             runtime,
             postgres,
             clickhouse,
+            kafka,
             script_runtimes: ScriptRuntimes {
                 lua: bundle.script_lua.component,
                 javascript: bundle.script_javascript.component,
@@ -167,13 +173,14 @@ impl Plugins {
         settings: &str,
         log: Arc<dyn LogSink>,
     ) -> Result<DestinationInstance, Failure> {
-        let PeerConfig::Clickhouse(config) = &peer.config else {
-            return Err(no_connector(peer, "destination"));
+        let (component, capabilities) = match &peer.config {
+            PeerConfig::Clickhouse(config) => {
+                (&self.clickhouse, Capabilities::clickhouse(log, clickhouse_client(peer, config)?))
+            }
+            PeerConfig::Kafka(config) => (&self.kafka, Capabilities::kafka(log, kafka_client(peer, config)?)),
+            PeerConfig::Postgres(_) => return Err(no_connector(peer, "destination")),
         };
-        let client = clickhouse_client(peer, config)?;
-        let capabilities = Capabilities::clickhouse(log, client);
-        let mut destination =
-            self.runtime.destination(&self.clickhouse, capabilities, Limits::connector()).await?;
+        let mut destination = self.runtime.destination(component, capabilities, Limits::connector()).await?;
         destination.configure(settings).await?;
         Ok(destination)
     }
@@ -257,6 +264,7 @@ impl Plugins {
             PeerConfig::Clickhouse(config) => {
                 (&self.clickhouse, Capabilities::clickhouse(log, clickhouse_client(peer, config)?))
             }
+            PeerConfig::Kafka(config) => (&self.kafka, Capabilities::kafka(log, kafka_client(peer, config)?)),
         };
         self.runtime.inspection(component, capabilities, Limits::connector()).await
     }
@@ -341,6 +349,13 @@ fn clickhouse_client(peer: &Peer, config: &ClickHouseConfig) -> Result<tarn_clic
     })
 }
 
+fn kafka_client(peer: &Peer, config: &KafkaConfig) -> Result<tarn_kafka::Client, Failure> {
+    tarn_kafka::Client::new(config).map_err(|error| {
+        let message = format!("the settings of peer {} cannot be used: {error}", peer.name);
+        Failure::permanent("peer_settings", message).with_hint("correct the peer with allow_update")
+    })
+}
+
 fn summary(manifest: &Manifest) -> ConnectorSummary {
     let kinds: Vec<_> = manifest.kinds.iter().map(|kind| kind.name()).collect();
     ConnectorSummary {
@@ -354,5 +369,5 @@ fn summary(manifest: &Manifest) -> ConnectorSummary {
 fn no_connector(peer: &Peer, role: &str) -> Failure {
     let message = format!("no installed connector serves peer {} as a {role}", peer.name);
     Failure::permanent("connector_missing", message)
-        .with_hint("sources are PostgreSQL peers, destinations ClickHouse peers")
+        .with_hint("sources are PostgreSQL peers, destinations ClickHouse and Kafka peers")
 }

@@ -64,6 +64,11 @@ async fn ask(config: &PeerConfig) -> Result<String, Failure> {
             let failed = |error: tarn_clickhouse::Error| error.to_failure();
             tarn_clickhouse::Client::new(config).map_err(failed)?.version().await.map_err(failed)
         }
+        PeerConfig::Kafka(config) => {
+            let failed = |error: tarn_kafka::Error| error.to_failure();
+            let cluster = tarn_kafka::Client::new(config).map_err(failed)?.cluster().await.map_err(failed)?;
+            Ok(cluster.version)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use tarn_model::{Enumerated as _, PeerKind};
 /// Kinds that records can come from.
 const SOURCES: &[PeerKind] = &[PeerKind::Postgres];
 /// Kinds that records can go to.
-const DESTINATIONS: &[PeerKind] = &[PeerKind::ClickHouse];
+const DESTINATIONS: &[PeerKind] = &[PeerKind::ClickHouse, PeerKind::Kafka];
 
 /// Whether records can come from peers of the kind.
 pub fn is_source(kind: PeerKind) -> bool {

@@ -169,7 +169,9 @@ impl MirrorRun {
         let Some(Prepared { mirror, instances, holder }) = prepared else { return Ok(LifeEnd::Stopped) };
         let loading = self.unfinished_tables().await?;
         let streamed_before = holder.is_none() && mirror.resume_at == MirrorState::Running;
-        if !loading.is_empty() && streamed_before {
+        // In a queue nothing can be put before what is there: what is loaded beside the stream would come after changes
+        // that it does not see.
+        if !loading.is_empty() && streamed_before && !instances.is_queue() {
             return self.load_beside_stream(&instances, &loading, run).await;
         }
         if !loading.is_empty() && !self.load_first(&instances, holder, &run).await? {

@@ -7,7 +7,7 @@ use tarn_wasm::NoLog;
 use tokio::time::timeout;
 
 use crate::config::VALIDATION_DEADLINE;
-use crate::guest_settings;
+use crate::guest_settings::{self, Errand};
 use crate::hooks::{Pending, Purpose, Validation, Validator};
 use crate::plugins::Plugins;
 
@@ -29,11 +29,11 @@ impl ConnectorValidator {
     async fn look(&self, validation: Validation<'_>) -> Result<Vec<Problem>, Failure> {
         let Validation { spec, source, destination, purpose } = validation;
         let log = Arc::new(NoLog);
-        let settings = guest_settings::source(spec, &[]);
+        let settings = guest_settings::source(spec, destination, &[]);
         let mut source =
             self.plugins.source(source, &settings, log.clone()).await.map_err(at("source_name"))?;
         let mut problems = source.validate().await.map_err(at("source_name"))?;
-        let settings = guest_settings::destination(spec, destination, "");
+        let settings = guest_settings::destination(spec, destination, Errand::default());
         let mut target =
             self.plugins.destination(destination, &settings, log).await.map_err(at("destination_name"))?;
         // Where a table cannot be described, the source has said why.

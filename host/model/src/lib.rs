@@ -39,7 +39,9 @@ pub use mirror::{
     PendingEdit, RowCounts, TableEngine, TableLoad, TableMapping, TypeSystem, workflow_id,
 };
 pub use name::{mirror_name_problem, peer_name_problem, publication_name_problem, slot_name_problem};
-pub use peer::{ClickHouseConfig, ClientTls, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig};
+pub use peer::{
+    ClickHouseConfig, ClientTls, KafkaConfig, Peer, PeerConfig, PeerKind, PostgresConfig, SshConfig,
+};
 pub use position::Position;
 pub use record_error::{
     DeadLetter, DeadLetterState, RecordCell, RecordErrorPolicy, RecordErrors, RecordStage, ShownRecord,

@@ -1,10 +1,12 @@
 //! Peers: the registered data stores.
 
+mod kafka;
 mod kind;
 mod secrets;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::kafka::KafkaConfig;
 pub use self::kind::PeerKind;
 use crate::failure::Problem;
 use crate::secret::Secret;
@@ -26,6 +28,8 @@ pub enum PeerConfig {
     Postgres(PostgresConfig),
     /// ClickHouse.
     Clickhouse(ClickHouseConfig),
+    /// Kafka.
+    Kafka(KafkaConfig),
 }
 
 impl PeerConfig {
@@ -34,7 +38,13 @@ impl PeerConfig {
         match self {
             Self::Postgres(_) => PeerKind::Postgres,
             Self::Clickhouse(_) => PeerKind::ClickHouse,
+            Self::Kafka(_) => PeerKind::Kafka,
         }
+    }
+
+    /// Whether the store takes messages rather than rows of tables.
+    pub fn is_queue(&self) -> bool {
+        matches!(self, Self::Kafka(_))
     }
 
     /// Puts the usual value where a client left something open.
@@ -58,6 +68,14 @@ impl PeerConfig {
                     if field.is_empty() {
                         *field = "default".into();
                     }
+                }
+            }
+            Self::Kafka(config) => {
+                if config.sasl.is_empty() && !config.username.is_empty() {
+                    config.sasl = "PLAIN".into();
+                }
+                if config.max_record_batch_bytes == 0 {
+                    config.max_record_batch_bytes = KafkaConfig::MESSAGE_BYTES_MAX;
                 }
             }
         }
@@ -97,6 +115,7 @@ impl PeerConfig {
                     need("private_key", key);
                 }
             }
+            Self::Kafka(config) => config.find_problems(&mut problems),
         }
         problems
     }

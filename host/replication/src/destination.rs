@@ -33,4 +33,26 @@ pub trait Destination: Send + 'static {
 
     /// Takes changed columns (a batch that describes tables) before the rows that have them. Repeatable.
     fn evolve(&mut self, schema: Bytes) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Begins a part of a load, whose name is the same however often it is begun. A destination that takes rows again
+    /// without a change need not be told.
+    fn begin_part(&mut self, _part: &str) -> impl Future<Output = Result<PartState, Failure>> + Send {
+        async { Ok(PartState::Untold) }
+    }
+
+    /// Ends the part that was begun: its rows are durable, and it is known to have ended.
+    fn end_part(&mut self) -> impl Future<Output = Result<(), Failure>> + Send {
+        self.flush()
+    }
+}
+
+/// Whether a part of a load is at the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartState {
+    /// The destination keeps no parts: its rows are written, and made durable.
+    Untold,
+    /// It is to be written, and ended.
+    Missing,
+    /// All its rows are there.
+    Ended,
 }

@@ -56,7 +56,7 @@ mod transform;
 
 pub use batch::{Batch, Limits};
 pub use checkpoint::{BatchRecord, Checkpoint, Checkpoints, Resume};
-pub use destination::{Ack, Destination};
+pub use destination::{Ack, Destination, PartState};
 pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
 pub use machine::{Effect, Event, Machine, Now, Part, Script, Shelf, Standing, Stopped};

@@ -258,6 +258,7 @@ fn bundle() -> Bundle {
     Bundle {
         postgres: plugin(tarn_bundle::POSTGRES_MANIFEST, tarn_bundle::POSTGRES),
         clickhouse: plugin(tarn_bundle::CLICKHOUSE_MANIFEST, tarn_bundle::CLICKHOUSE),
+        kafka: plugin(tarn_bundle::KAFKA_MANIFEST, tarn_bundle::KAFKA),
         script_lua: plugin(tarn_bundle::SCRIPT_LUA_MANIFEST, tarn_bundle::SCRIPT_LUA),
         script_javascript: plugin(tarn_bundle::SCRIPT_JAVASCRIPT_MANIFEST, tarn_bundle::SCRIPT_JAVASCRIPT),
     }

@@ -18,6 +18,7 @@ wasmtime::component::bindgen!({
             include tarn:plugin/lookup-plugin@0.1.3;
             include tarn:plugin/comparison-plugin@0.1.3;
             include tarn:plugin/replacement-plugin@0.1.3;
+            include tarn:plugin/parts-plugin@0.1.3;
             include tarn:plugin/script-plugin@0.1.3;
         }
     ",
@@ -32,5 +33,6 @@ wasmtime::component::bindgen!({
     with: {
         "tarn:plugin/postgres.session": crate::capability::postgres::Session,
         "tarn:plugin/clickhouse.insert": crate::capability::clickhouse::Insert,
+        "tarn:plugin/kafka.producer": crate::capability::kafka::Producer,
     },
 });

@@ -2,6 +2,7 @@
 
 pub mod clickhouse;
 mod clock;
+pub mod kafka;
 mod log;
 pub mod postgres;
 pub(crate) mod spool;
@@ -26,13 +27,16 @@ pub enum Capability {
     Postgres,
     /// Statements and inserts to a ClickHouse peer.
     Clickhouse,
+    /// Topics of a Kafka peer, and messages to them.
+    Kafka,
     /// Bytes put aside.
     Spool,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Log, Self::Clock, Self::Postgres, Self::Clickhouse, Self::Spool];
+    pub const ALL: [Self; 6] =
+        [Self::Log, Self::Clock, Self::Postgres, Self::Clickhouse, Self::Kafka, Self::Spool];
 
     /// Its name in manifests, which is the name of its interface.
     pub fn name(self) -> &'static str {
@@ -41,6 +45,7 @@ impl Capability {
             Self::Clock => "clock",
             Self::Postgres => "postgres",
             Self::Clickhouse => "clickhouse",
+            Self::Kafka => "kafka",
             Self::Spool => "spool",
         }
     }
@@ -66,6 +71,8 @@ pub struct Capabilities {
     pub postgres: Option<tarn_postgres::Client>,
     /// The peer it may send statements to.
     pub clickhouse: Option<tarn_clickhouse::Client>,
+    /// The peer it may send messages to.
+    pub kafka: Option<tarn_kafka::Client>,
     /// The folder in which it may put bytes aside.
     pub spool: Option<Arc<Path>>,
 }
@@ -73,7 +80,7 @@ pub struct Capabilities {
 impl Capabilities {
     /// No store, and a log that keeps nothing.
     pub fn none() -> Self {
-        Self { log: Arc::new(NoLog), postgres: None, clickhouse: None, spool: None }
+        Self { log: Arc::new(NoLog), postgres: None, clickhouse: None, kafka: None, spool: None }
     }
 
     /// No store.
@@ -90,6 +97,11 @@ impl Capabilities {
     pub fn clickhouse(log: Arc<dyn LogSink>, client: tarn_clickhouse::Client) -> Self {
         Self { clickhouse: Some(client), ..Self::log(log) }
     }
+
+    /// A Kafka peer.
+    pub fn kafka(log: Arc<dyn LogSink>, client: tarn_kafka::Client) -> Self {
+        Self { kafka: Some(client), ..Self::log(log) }
+    }
 }
 
 impl fmt::Debug for Capabilities {
@@ -97,6 +109,7 @@ impl fmt::Debug for Capabilities {
         f.debug_struct("Capabilities")
             .field("postgres", &self.postgres.is_some())
             .field("clickhouse", &self.clickhouse.is_some())
+            .field("kafka", &self.kafka.is_some())
             .field("spool", &self.spool)
             .finish_non_exhaustive()
     }

@@ -33,6 +33,7 @@ struct Loaded {
     lookup: Option<guest::lookup::GuestIndices>,
     comparison: Option<guest::comparison::GuestIndices>,
     replacement: Option<guest::replacement::GuestIndices>,
+    parts: Option<guest::parts::GuestIndices>,
 }
 
 /// Where a component's machine code came from.
@@ -68,6 +69,7 @@ impl Component {
             has(Extra::Comparison).then(|| guest::comparison::GuestIndices::new(&pre)).transpose()?;
         let replacement =
             has(Extra::Replacement).then(|| guest::replacement::GuestIndices::new(&pre)).transpose()?;
+        let parts = has(Extra::Parts).then(|| guest::parts::GuestIndices::new(&pre)).transpose()?;
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
@@ -81,6 +83,7 @@ impl Component {
             lookup,
             comparison,
             replacement,
+            parts,
         })))
     }
 
@@ -149,6 +152,10 @@ impl Component {
         self.0.replacement.as_ref()
     }
 
+    pub(crate) fn parts(&self) -> Option<&guest::parts::GuestIndices> {
+        self.0.parts.as_ref()
+    }
+
     /// Whether it is a destination that loads tables beside others and puts them in their place.
     pub fn replaces(&self) -> bool {
         self.0.destination.is_some() && self.0.replacement.is_some()
@@ -179,6 +186,7 @@ fn linker(engine: &Engine, granted: &BTreeSet<Capability>) -> wasmtime::Result<L
             Capability::Clickhouse => {
                 host::clickhouse::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?
             }
+            Capability::Kafka => host::kafka::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?,
             Capability::Spool => host::spool::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?,
         }
     }

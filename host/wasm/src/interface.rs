@@ -40,10 +40,12 @@ pub(crate) enum Extra {
     Comparison,
     /// Tables loaded beside a destination's.
     Replacement,
+    /// Loads in parts that are there wholly or not at all.
+    Parts,
 }
 
 impl Extra {
-    const ALL: [Self; 4] = [Self::Inspection, Self::Lookup, Self::Comparison, Self::Replacement];
+    const ALL: [Self; 5] = [Self::Inspection, Self::Lookup, Self::Comparison, Self::Replacement, Self::Parts];
 
     /// The interface's name.
     fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Extra {
             Self::Lookup => "lookup",
             Self::Comparison => "comparison",
             Self::Replacement => "replacement",
+            Self::Parts => "parts",
         }
     }
 }

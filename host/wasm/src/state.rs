@@ -14,8 +14,9 @@ pub(crate) struct State {
     pub(crate) meter: Meter,
     pub(crate) postgres: Option<tarn_postgres::Client>,
     pub(crate) clickhouse: Option<tarn_clickhouse::Client>,
+    pub(crate) kafka: Option<tarn_kafka::Client>,
     pub(crate) spool: Spool,
-    /// Open sessions and inserts.
+    /// Open sessions, inserts and producers.
     pub(crate) handles: ResourceTable,
 }
 
@@ -28,6 +29,7 @@ impl State {
             meter: Meter::new(limits),
             postgres: capabilities.postgres,
             clickhouse: capabilities.clickhouse,
+            kafka: capabilities.kafka,
             spool: Spool::new(capabilities.spool),
             handles,
         }

@@ -14,6 +14,11 @@ pub static CLICKHOUSE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/clickho
 /// Its manifest.
 pub static CLICKHOUSE_MANIFEST: &str = include_str!("../../clickhouse/plugin.toml");
 
+/// The Kafka destination, a component of the world `destination-plugin`.
+pub static KAFKA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kafka.wasm"));
+/// Its manifest.
+pub static KAFKA_MANIFEST: &str = include_str!("../../kafka/plugin.toml");
+
 /// The Lua runtime, a core module of the world `script-plugin` without a script: the script compiler
 /// loads one into it and makes the component.
 pub static SCRIPT_LUA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/script-lua.wasm"));

@@ -1,6 +1,6 @@
 //! What the mirror wants of this source.
 
-use tarn_sdk::{Failure, SourceConfig};
+use tarn_sdk::{Failure, Relations, SourceConfig};
 
 use crate::table_name::TableName;
 
@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) messages: bool,
     /// Whether large transactions are taken before they commit.
     pub(crate) in_progress: bool,
+    /// Which relation records are delivered.
+    pub(crate) relations: Relations,
 }
 
 /// The publication the stream reads.
@@ -72,8 +74,8 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        let SourceConfig { mirror, slot, messages, in_progress, .. } = config;
-        Self { mirror, slot, publication, tables, unreadable, messages, in_progress }
+        let SourceConfig { mirror, slot, messages, in_progress, relations, .. } = config;
+        Self { mirror, slot, publication, tables, unreadable, messages, in_progress, relations }
     }
 
     /// The mapping of a table.

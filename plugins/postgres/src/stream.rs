@@ -12,6 +12,7 @@ mod joined;
 mod loading;
 mod logged;
 mod numbers;
+mod relation_records;
 mod relations;
 mod rows;
 
@@ -413,7 +414,7 @@ impl Decoding {
                 self.end = self.end.max(Lsn(end));
             }
             Message::Relation(relation) => {
-                let turn = self.turn();
+                let (oid, turn) = (relation.oid, self.turn());
                 let learned = self.relations.learn(relation, turn, side, settings, &mut self.types)?;
                 if let Learned::Changed(changed) = learned {
                     if out.writer.rows() > 0 {
@@ -423,6 +424,7 @@ impl Decoding {
                     out.schema.push(changed.description());
                     self.relations.keep(changed, turn);
                 }
+                self.relation_record(oid, turn, settings.relations, out)?;
             }
             Message::Type { oid } => self.types.forget(oid),
             Message::Truncate { relations } if self.waits_for_load(relations, side)? => {

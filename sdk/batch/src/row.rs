@@ -108,6 +108,10 @@ pub struct Version {
 }
 
 impl Version {
+    /// Ordinals of relation records begin here: they share none with a row. What is below is how many rows of the
+    /// transaction were before.
+    pub const RELATIONS_FROM: u64 = 1 << 63;
+
     /// Both in one number that sorts alike: commit in the upper half, ordinal in the lower.
     #[inline]
     pub fn to_u128(self) -> u128 {

@@ -15,6 +15,7 @@ pub mod imports {
                 import tarn:plugin/clock@0.1.3;
                 import tarn:plugin/postgres@0.1.3;
                 import tarn:plugin/clickhouse@0.1.3;
+                import tarn:plugin/kafka@0.1.3;
                 import tarn:plugin/spool@0.1.3;
             }
         ",
@@ -51,6 +52,7 @@ pub mod destination {
             "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
             "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
             "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/kafka@0.1.3": crate::bindings::imports::tarn::plugin::kafka,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,
@@ -115,6 +117,23 @@ pub mod replacement {
             "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
             "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
             "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+        },
+        additional_derives: [PartialEq, Eq],
+        pub_export_macro: true,
+    });
+}
+
+pub mod parts {
+    wit_bindgen::generate!({
+        path: "../../wit/v0.1",
+        world: "tarn:plugin/parts-plugin",
+        with: {
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/kafka@0.1.3": crate::bindings::imports::tarn::plugin::kafka,
         },
         additional_derives: [PartialEq, Eq],
         pub_export_macro: true,

@@ -27,6 +27,21 @@ pub struct SourceConfig {
     pub messages: bool,
     /// Whether large transactions are taken before they commit, where the source can send them so.
     pub in_progress: bool,
+    /// Which relation records (`BATCH.md`, *Messages*) are delivered.
+    pub relations: Relations,
+}
+
+/// Which relation records a source delivers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Relations {
+    /// None: nobody takes them.
+    #[default]
+    None,
+    /// One where a table's columns changed.
+    Changes,
+    /// One before the first change of each table, too.
+    All,
 }
 
 /// One table of a source.
@@ -59,6 +74,58 @@ pub struct DestinationConfig {
     pub existing_rows: ExistingRows,
     /// Which load the instance is for that goes into tables beside those of the settings; empty for none.
     pub beside: String,
+    /// What a queue is told besides.
+    pub queue: QueueConfig,
+}
+
+/// What a queue is told besides the tables, whose destinations are topics.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueConfig {
+    /// A name of the mirror that no other one has, of no server.
+    pub delivery_id: String,
+    /// Whether each change is delivered exactly once to those who read what is committed; otherwise at least once.
+    pub exactly_once: bool,
+    /// What is made of deleted rows.
+    pub deletes: Deletes,
+    /// Whether the mirror has scripts, so that messages may go to topics that no table names.
+    pub scripted: bool,
+    /// Whether the instance writes records that come again long after they were due (dead letters).
+    pub replays: bool,
+    /// Whether topics that are missing are made.
+    pub create_topics: bool,
+    /// Partitions of topics that are made; -1 leaves it to the brokers.
+    pub topic_partitions: i32,
+    /// On how many brokers their partitions are; -1 leaves it to the brokers.
+    pub topic_replication: i32,
+}
+
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self {
+            delivery_id: String::new(),
+            exactly_once: true,
+            deletes: Deletes::default(),
+            scripted: false,
+            replays: false,
+            create_topics: true,
+            topic_partitions: -1,
+            topic_replication: -1,
+        }
+    }
+}
+
+/// What is made of deleted rows, where no script makes messages of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Deletes {
+    /// A message that says so.
+    #[default]
+    Record,
+    /// A message without a value, which deletes what a compacted topic has under the key.
+    Tombstone,
+    /// Both, in this order.
+    Both,
 }
 
 /// What becomes of rows that are in a destination's table before the mirror is.

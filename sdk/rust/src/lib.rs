@@ -29,7 +29,7 @@
 //! ordinary unit tests reach. `wit/README.md` has the whole way.
 //!
 //! The crate is the contract `wit/v0.1` in Rust and nothing else: a plugin that needs a host function
-//! calls it here ([`log`], [`clock`], [`postgres`], [`clickhouse`], [`spool`]) and imports it by that, and a
+//! calls it here ([`log`], [`clock`], [`postgres`], [`clickhouse`], [`kafka`], [`spool`]) and imports it by that, and a
 //! function that it does not call is not imported. Batches move across as the bytes they are.
 
 #[doc(hidden)]
@@ -39,6 +39,7 @@ pub mod clock;
 pub mod inspection;
 #[doc(hidden)]
 pub mod instance;
+pub mod kafka;
 pub mod log;
 pub mod postgres;
 pub mod spool;
@@ -51,20 +52,22 @@ mod destination;
 mod export;
 mod failure;
 mod lookup;
+mod parts;
 mod replacement;
 mod script;
 mod source;
 
 pub use comparison::{Compare, Compared, Finding, KeyPage, Outcome as ComparisonOutcome};
 pub use config::{
-    DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, ScriptSettings,
-    ScriptTable, SourceConfig, SourceTable,
+    Deletes, DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, QueueConfig,
+    Relations, ScriptSettings, ScriptTable, SourceConfig, SourceTable,
 };
 pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};
 pub use failure::{Failure, FailureClass, Problem};
 pub use inspection::Inspect;
 pub use lookup::Lookup;
+pub use parts::LoadParts;
 pub use replacement::Replace;
 pub use script::{Outcome, Rejection, Script};
 pub use source::{Changes, Limits, Snapshot, Source};

@@ -1,4 +1,4 @@
-//! Real services for tests: PostgreSQL, the ClickHouse engine, an SSH server, a bucket of S3 and `tarn` itself, each started in a
+//! Real services for tests: PostgreSQL, the ClickHouse engine, a Kafka broker, an SSH server, a bucket of S3 and `tarn` itself, each started in a
 //! folder of its own on loopback, each able to be stopped, killed as by a power cut, and started
 //! again on the same port and data.
 //!
@@ -15,13 +15,14 @@
 //!
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
-//! Public: [`Postgres`], [`Session`], [`Attempt`], [`ClickHouse`], [`Bucket`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
+//! Public: [`Postgres`], [`Session`], [`Attempt`], [`ClickHouse`], [`Kafka`], [`Bucket`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
 //! [`Row`], [`until`], [`until_within`].
 
 mod bucket;
 mod clickhouse;
 mod config;
 mod http;
+mod kafka;
 mod leash;
 mod port;
 mod postgres;
@@ -38,6 +39,7 @@ mod wait;
 pub use bucket::Bucket;
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
+pub use kafka::Kafka;
 pub use postgres::{Attempt, Postgres, Session};
 pub use schemathesis::Schemathesis;
 pub use sshd::Sshd;

@@ -5,7 +5,7 @@ mod draft;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, PeerComparison, PeerCreation, PeerOutcome, is_destination, is_source};
-use tarn_model::{ClickHouseConfig, Peer, PeerConfig, PeerKind, PostgresConfig};
+use tarn_model::{ClickHouseConfig, KafkaConfig, Peer, PeerConfig, PeerKind, PostgresConfig};
 use utoipa::ToSchema;
 
 use self::draft::{Draft, peer_of};
@@ -210,16 +210,26 @@ struct Shown {
     /// The settings of a ClickHouse peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     clickhouse_config: Option<ClickHouseConfig>,
+    /// The settings of a Kafka peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kafka_config: Option<KafkaConfig>,
 }
 
 impl From<Peer> for Shown {
     fn from(peer: Peer) -> Self {
         let kind = peer.config.kind();
-        let (postgres_config, clickhouse_config) = match peer.config {
-            PeerConfig::Postgres(config) => (Some(config), None),
-            PeerConfig::Clickhouse(config) => (None, Some(config)),
+        let shown = Self {
+            name: peer.name,
+            r#type: kind,
+            postgres_config: None,
+            clickhouse_config: None,
+            kafka_config: None,
         };
-        Self { name: peer.name, r#type: kind, postgres_config, clickhouse_config }
+        match peer.config {
+            PeerConfig::Postgres(config) => Self { postgres_config: Some(config), ..shown },
+            PeerConfig::Clickhouse(config) => Self { clickhouse_config: Some(config), ..shown },
+            PeerConfig::Kafka(config) => Self { kafka_config: Some(config), ..shown },
+        }
     }
 }
 

@@ -57,6 +57,7 @@ impl PeerProbe for Stores {
             let password = match &peer.config {
                 PeerConfig::Postgres(config) => config.password.expose().to_owned(),
                 PeerConfig::Clickhouse(config) => config.password.expose().to_owned(),
+                PeerConfig::Kafka(config) => config.password.expose().to_owned(),
             };
             self.probed.lock().expect("whole").push((peer.name.clone(), password));
             let meanwhile = self.meanwhile.lock().expect("whole").take();

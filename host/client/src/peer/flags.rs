@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use tarn_model::{ClickHouseConfig, Peer, PeerConfig, PostgresConfig, Secret, SshConfig};
+use tarn_model::{ClickHouseConfig, KafkaConfig, Peer, PeerConfig, PostgresConfig, Secret, SshConfig};
 
 use super::variable;
 use crate::error::Error;
@@ -17,6 +17,8 @@ pub enum Kind {
     Postgres(Box<PostgresFlags>),
     /// A ClickHouse server.
     Clickhouse(Box<ClickHouseFlags>),
+    /// A Kafka cluster.
+    Kafka(Box<KafkaFlags>),
 }
 
 /// Where a password comes from. Without any of these it is asked for on a terminal.
@@ -138,12 +140,49 @@ pub struct ClickHouseFlags {
     s3_secret_access_key_env: Option<String>,
 }
 
+/// A Kafka peer.
+#[derive(Debug, Args)]
+pub struct KafkaFlags {
+    /// The peer's name.
+    name: String,
+    /// Broker to begin with, host:port; repeat it for more.
+    #[arg(long = "server", required = true, value_name = "HOST:PORT")]
+    servers: Vec<String>,
+    /// User to connect as; none by default.
+    #[arg(long, default_value = "")]
+    user: String,
+    #[command(flatten)]
+    password: PasswordFlags,
+    /// How the user proves who they are: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+    #[arg(long, default_value = "", value_name = "MECHANISM")]
+    sasl: String,
+    /// Connect without TLS.
+    #[arg(long)]
+    disable_tls: bool,
+    /// How messages are spread over partitions: StickyKey (the default), Manual, RoundRobin, Sticky, LeastBackup.
+    #[arg(long, default_value = "")]
+    partitioner: String,
+    /// PEM file of the authorities to trust instead of the server machine's.
+    #[arg(long, value_name = "FILE")]
+    root_ca_file: Option<PathBuf>,
+    /// PEM file of a client certificate.
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    certificate_file: Option<PathBuf>,
+    /// PEM file of its key.
+    #[arg(long, value_name = "FILE", requires = "certificate_file")]
+    key_file: Option<PathBuf>,
+    /// The largest message, in bytes: what the brokers' message.max.bytes is.
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    message_bytes_max: u32,
+}
+
 impl Kind {
     /// The peer that the flags describe. Asks for a password that none of them gives.
     pub(super) fn peer(self) -> Result<Peer, Error> {
         match self {
             Self::Postgres(flags) => flags.peer(),
             Self::Clickhouse(flags) => flags.peer(),
+            Self::Kafka(flags) => flags.peer(),
         }
     }
 }
@@ -217,6 +256,31 @@ impl ClickHouseFlags {
             ..ClickHouseConfig::default()
         };
         Ok(Peer { name: self.name, config: PeerConfig::Clickhouse(config) })
+    }
+}
+
+impl KafkaFlags {
+    fn peer(self) -> Result<Peer, Error> {
+        let password = match self.user.as_str() {
+            "" => Secret::default(),
+            user => self.password.secret(&format!("{user}@{}", self.servers.join(",")))?,
+        };
+        let config = KafkaConfig {
+            servers: self.servers,
+            username: self.user,
+            password,
+            sasl: self.sasl,
+            disable_tls: self.disable_tls,
+            partitioner: self.partitioner,
+            certificate: text_of(self.certificate_file)?,
+            private_key: match &self.key_file {
+                Some(path) => Secret::new(file::text(path)?),
+                None => Secret::default(),
+            },
+            root_ca: text_of(self.root_ca_file)?,
+            max_record_batch_bytes: self.message_bytes_max,
+        };
+        Ok(Peer { name: self.name, config: PeerConfig::Kafka(config) })
     }
 }
 

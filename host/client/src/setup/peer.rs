@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tarn_json::{InputError, from_value_strictly, snake};
-use tarn_model::{ClickHouseConfig, Enumerated as _, Peer, PeerConfig, PeerKind, PostgresConfig};
+use tarn_model::{
+    ClickHouseConfig, Enumerated as _, KafkaConfig, Peer, PeerConfig, PeerKind, PostgresConfig,
+};
 
 use super::within;
 use crate::reference::{Resolver, has_reference};
@@ -15,6 +17,7 @@ struct Entry {
     r#type: Option<PeerKind>,
     postgres_config: Option<PostgresConfig>,
     clickhouse_config: Option<ClickHouseConfig>,
+    kafka_config: Option<KafkaConfig>,
 }
 
 /// The peer that a file holds, or none and problems.
@@ -41,13 +44,19 @@ pub(super) fn read(value: &Value, at: &str, resolver: &mut Resolver<'_>) -> Opti
 
 fn peer_of(entry: Entry) -> Result<Peer, InputError> {
     let wrong = |message: &str| Err(InputError::new("", message));
-    let Entry { name, r#type, postgres_config, clickhouse_config } = entry;
-    let config = match (postgres_config, clickhouse_config) {
-        (Some(config), None) => PeerConfig::Postgres(config),
-        (None, Some(config)) => PeerConfig::Clickhouse(config),
-        (None, None) => return wrong("postgres_config or clickhouse_config is missing"),
-        (Some(_), Some(_)) => {
-            return wrong("postgres_config and clickhouse_config are both there; one is needed");
+    let Entry { name, r#type, postgres_config, clickhouse_config, kafka_config } = entry;
+    let given = [
+        postgres_config.map(PeerConfig::Postgres),
+        clickhouse_config.map(PeerConfig::Clickhouse),
+        kafka_config.map(PeerConfig::Kafka),
+    ];
+    let mut given: Vec<_> = given.into_iter().flatten().collect();
+    let config = match (given.pop(), given.pop()) {
+        (Some(config), None) => config,
+        (None, _) => return wrong("postgres_config, clickhouse_config or kafka_config is missing"),
+        (Some(second), Some(first)) => {
+            let (first, second) = (config_key(&first), config_key(&second));
+            return wrong(&format!("{first} and {second} are both there; one is needed"));
         }
     };
     if let Some(kind) = r#type.filter(|kind| *kind != config.kind()) {
@@ -62,6 +71,7 @@ pub(super) fn config_key(config: &PeerConfig) -> &'static str {
     match config {
         PeerConfig::Postgres(_) => "postgres_config",
         PeerConfig::Clickhouse(_) => "clickhouse_config",
+        PeerConfig::Kafka(_) => "kafka_config",
     }
 }
 
@@ -86,6 +96,7 @@ pub(super) fn shown(config: &PeerConfig) -> Value {
     let shown = match config {
         PeerConfig::Postgres(config) => serde_json::to_value(config),
         PeerConfig::Clickhouse(config) => serde_json::to_value(config),
+        PeerConfig::Kafka(config) => serde_json::to_value(config),
     };
     shown.expect("settings are made of what JSON has")
 }

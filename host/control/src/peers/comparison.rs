@@ -74,6 +74,7 @@ fn fields(config: &PeerConfig) -> BTreeMap<String, String> {
     let shown = match config {
         PeerConfig::Postgres(config) => serde_json::to_value(config),
         PeerConfig::Clickhouse(config) => serde_json::to_value(config),
+        PeerConfig::Kafka(config) => serde_json::to_value(config),
     };
     let mut fields = BTreeMap::new();
     collect(config_key(config.kind()), &shown.expect("settings are made of what JSON has"), &mut fields);

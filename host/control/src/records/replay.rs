@@ -18,6 +18,7 @@ use super::book::Books;
 use super::chain::Chain;
 use super::desk::Desk;
 use super::letter;
+use crate::guest_settings;
 use crate::hooks::{Pending, ReplayOutcome, Replayer};
 use crate::instances::{self, Store};
 use crate::plugins::Plugins;
@@ -56,10 +57,11 @@ impl LetterReplayer {
         let log = Arc::new(NoLog);
         let scripts = instances::load_scripts(catalog, plugins, &mirror.spec).await?;
         // A record that stops a script waits on: the desk says that others go on, and keeps nothing itself.
+        let peer = instances::peer(catalog, &mirror.spec.destination_peer).await?;
         let chain = instances::chain(
             plugins,
             &scripts,
-            &mirror.spec,
+            &guest_settings::script(&mirror.spec, &peer),
             &Desk::none(catalog, mirror.id),
             log.clone(),
             1,
@@ -89,7 +91,7 @@ impl LetterReplayer {
             catalog: catalog.clone(),
             mirror: mirror.id,
             chain,
-            destination: store.open(log).await?,
+            destination: store.for_replay().open(log).await?,
             group: Vec::new(),
             outcomes,
             settled: Vec::new(),

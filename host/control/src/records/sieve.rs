@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use tarn_batch::Batch as Rows;
 use tarn_model::{Failure, FailureClass, RecordStage};
-use tarn_replication::{Ack, Batch, Destination, Observer, Records, Rejection};
+use tarn_replication::{Ack, Batch, Destination, Observer, PartState, Records, Rejection};
 
 use super::desk::{Desk, damaged};
 use super::letter::{key_text, picked, table_name};
@@ -82,6 +82,22 @@ impl<D: Destination> Sieve<D> {
                 }
                 self.write_parts(kept).await
             }
+        }
+    }
+
+    /// What becomes of the rows since the last flush.
+    fn made_durable(&mut self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        match outcome {
+            Ok(()) => {
+                self.holds_rows = false;
+                Ok(())
+            }
+            // Which of them it is, nobody here knows any more.
+            Err(refused) if refused.class == FailureClass::Record && self.parts.records.go_on() => {
+                self.parts.careful.store(true, Ordering::Relaxed);
+                Err(again_first(refused))
+            }
+            Err(failure) => Err(failure),
         }
     }
 
@@ -201,22 +217,22 @@ impl<D: Destination> Destination for Sieve<D> {
     }
 
     async fn flush(&mut self) -> Result<(), Failure> {
-        match self.destination.flush().await {
-            Ok(()) => {
-                self.holds_rows = false;
-                Ok(())
-            }
-            // Which of the rows since the last flush it is, nobody here knows any more.
-            Err(refused) if refused.class == FailureClass::Record && self.parts.records.go_on() => {
-                self.parts.careful.store(true, Ordering::Relaxed);
-                Err(again_first(refused))
-            }
-            Err(failure) => Err(failure),
-        }
+        let flushed = self.destination.flush().await;
+        self.made_durable(flushed)
     }
 
     async fn evolve(&mut self, schema: Bytes) -> Result<(), Failure> {
         self.destination.evolve(schema).await
+    }
+
+    async fn begin_part(&mut self, part: &str) -> Result<PartState, Failure> {
+        self.holds_rows = false;
+        self.destination.begin_part(part).await
+    }
+
+    async fn end_part(&mut self) -> Result<(), Failure> {
+        let ended = self.destination.end_part().await;
+        self.made_durable(ended)
     }
 }
 

@@ -103,7 +103,9 @@ impl MirrorRun {
     /// tables where it cannot load beside them. Repeated whole when it is cut off; false when a later request came in between.
     pub(super) async fn forget(&self, instances: &MirrorInstances) -> Result<bool, Failure> {
         let beside = instances.replaces();
-        self.watch.info(if beside {
+        self.watch.info(if instances.is_queue() {
+            "resync: loading everything again, into the same topics: messages that are there stay"
+        } else if beside {
             "resync: loading everything again, beside the tables that are there: they stay as they are until it is done"
         } else {
             "resync: loading everything again"

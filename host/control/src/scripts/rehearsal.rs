@@ -212,9 +212,11 @@ impl Control {
             limit => limit.min(REHEARSAL_RECORDS_MAX),
         };
         let targets = spec.tables.iter().map(|table| (table.source.clone(), table.destination.clone()));
+        let gone = || ControlError::missing("records.flow_job_name", "its destination peer is gone");
+        let destination = self.catalog().peer(&spec.destination_peer).await?.ok_or_else(gone)?;
         Ok(Prepared {
             batches: self.parts().recent.last(mirror.id, table, limit),
-            settings: guest_settings::script(spec),
+            settings: guest_settings::script(spec, &destination),
             targets: targets.collect(),
         })
     }

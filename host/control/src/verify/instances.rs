@@ -6,7 +6,7 @@ use tarn_catalog::Catalog;
 use tarn_model::{Failure, MirrorSpec, Peer};
 use tarn_wasm::{ComparisonInstance, LogSink, LookupInstance, ScriptInstance, SourceInstance};
 
-use crate::guest_settings;
+use crate::guest_settings::{self, Errand};
 use crate::instances::{load_scripts, peer};
 use crate::plugins::{LoadedScript, Plugins};
 use crate::records::chain::Chain;
@@ -44,25 +44,25 @@ impl Instances {
 
     /// A source that holds points and cuts tables.
     pub(super) async fn source(&self) -> Result<SourceInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, &[]);
+        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[]);
         self.plugins.source(&self.source_peer, &settings, self.log()).await
     }
 
     /// A source that reads partitions and single rows.
     pub(super) async fn lookup(&self) -> Result<LookupInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, &[]);
+        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[]);
         self.plugins.lookup(&self.source_peer, &settings, self.log()).await
     }
 
     /// A destination that compares rows with what it holds.
     pub(super) async fn comparison(&self) -> Result<ComparisonInstance, Failure> {
-        let settings = guest_settings::destination(&self.spec, &self.destination_peer, "");
+        let settings = guest_settings::destination(&self.spec, &self.destination_peer, Errand::default());
         self.plugins.comparison(&self.destination_peer, &settings, self.log()).await
     }
 
     /// The mirror's scripts, if it has any. No letters are kept of what they reject: that is for those who write.
     pub(super) async fn scripts(&self) -> Result<Option<Chain<ScriptInstance>>, Failure> {
-        let settings = guest_settings::script(&self.spec);
+        let settings = guest_settings::script(&self.spec, &self.destination_peer);
         let mut links = Vec::with_capacity(self.scripts.len());
         for script in &self.scripts {
             links.push(Link {

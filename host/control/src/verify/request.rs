@@ -35,6 +35,12 @@ impl Control {
             }
         };
         let mirror = self.known_mirror(&request.mirror).await?;
+        let destination = self.catalog().peer(&mirror.spec.destination_peer).await?;
+        if destination.is_some_and(|peer| peer.config.is_queue()) {
+            let message = "the mirror's destination is a queue, which keeps messages and not rows: there is nothing to \
+                           compare them with";
+            return Err(ControlError::precondition("flow_job_name", message));
+        }
         let mut problems = Vec::new();
         for (index, source) in request.tables.iter().enumerate() {
             if !mirror.spec.tables.iter().any(|table| table.source == *source) {

@@ -1,6 +1,6 @@
 //! Every secret of a peer by its path: what is sealed, kept on update and struck from texts.
 
-use super::{ClickHouseConfig, PeerConfig, PostgresConfig};
+use super::{ClickHouseConfig, KafkaConfig, PeerConfig, PostgresConfig};
 use crate::secret::{MASK, Secret};
 
 /// A shorter secret is not struck from texts: replacing every `a` would destroy them and protect nothing.
@@ -12,6 +12,7 @@ impl PeerConfig {
         match self {
             Self::Postgres(config) => postgres(config),
             Self::Clickhouse(config) => clickhouse(config),
+            Self::Kafka(config) => kafka(config),
         }
     }
 
@@ -72,6 +73,10 @@ fn clickhouse(config: &mut ClickHouseConfig) -> Vec<(&'static str, &mut Secret)>
     ]
 }
 
+fn kafka(config: &mut KafkaConfig) -> Vec<(&'static str, &mut Secret)> {
+    vec![("password", &mut config.password), ("private_key", &mut config.private_key)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,9 +105,17 @@ mod tests {
         })
     }
 
+    fn kafka_with(secret: &str) -> PeerConfig {
+        PeerConfig::Kafka(KafkaConfig {
+            password: Secret::new(secret),
+            private_key: Secret::new(secret),
+            ..KafkaConfig::default()
+        })
+    }
+
     #[test]
     fn every_field_that_serialises_as_the_mask_is_in_the_list() {
-        for config in [postgres_with("hunter2"), clickhouse_with("hunter2")] {
+        for config in [postgres_with("hunter2"), clickhouse_with("hunter2"), kafka_with("hunter2")] {
             let shown = serde_json::to_string(&config).expect("serialises");
             assert_eq!(shown.matches(MASK).count(), config.secrets().len(), "{shown}");
             assert!(!shown.contains("hunter2"));

@@ -10,7 +10,7 @@ use super::board::Board;
 use super::plan::{Extent, Job, Task};
 use crate::batch::{Batch, Limits};
 use crate::config::PARTITION_SOURCE_ATTEMPTS_MAX;
-use crate::destination::{Ack, Destination};
+use crate::destination::{Ack, Destination, PartState};
 use crate::hand::Hand;
 use crate::instances::Instances;
 use crate::ledger::{PartitionDone, SnapshotLedger};
@@ -48,6 +48,8 @@ pub(super) struct Worker<I: Instances, L> {
     board: Arc<Board>,
     reader: Hand<Reader<I::Source, I::Transform>, Filled>,
     writer: Option<I::Destination>,
+    /// The part that the writer is told of.
+    part: Option<String>,
 }
 
 /// What a worker reads with.
@@ -91,6 +93,7 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             board,
             reader: Hand::gone(),
             writer: None,
+            part: None,
         }
     }
 
@@ -144,6 +147,29 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
 
     /// Reads a partition from its beginning to its end, and stores that it is done.
     async fn load(&mut self, job: &Job) -> Result<(), Trouble> {
+        let state = self.begin_part(job).await.map_err(Trouble::Writer)?;
+        let rows = match state {
+            // It ended before a crash that the ledger does not know the end of it by.
+            PartState::Ended => 0,
+            PartState::Untold | PartState::Missing => self.read_part(job, state).await?,
+        };
+        self.part = None;
+        let done = PartitionDone {
+            table: job.table.clone(),
+            number: job.number,
+            generation: self.held.generation,
+            horizon: self.held.horizon.clone(),
+            rows,
+        };
+        self.store(&done).await?;
+        self.run.note_progress();
+        self.run.observer.notice(Notice::PartitionEnded(&done));
+        self.board.update(|plan| plan.finished(&job.table));
+        Ok(())
+    }
+
+    /// Writes the rows of a partition, all of them durable in the end, and returns how many there are.
+    async fn read_part(&mut self, job: &Job, state: PartState) -> Result<u64, Trouble> {
         self.open(job).await?;
         self.run.observer.notice(Notice::PartitionBegun { table: &job.table, number: job.number });
         let mut rows = 0;
@@ -168,22 +194,28 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
                 break;
             }
         }
-        if !durable {
+        if state == PartState::Missing {
+            let ended = self.writer().await.map_err(Trouble::Writer)?.end_part().await;
+            ended.map_err(Trouble::Writer)?;
+        } else if !durable {
             let writer = self.writer.as_mut().expect("it took the rows that are not durable yet");
             writer.flush().await.map_err(Trouble::Writer)?;
         }
-        let done = PartitionDone {
-            table: job.table.clone(),
-            number: job.number,
-            generation: self.held.generation,
-            horizon: self.held.horizon.clone(),
-            rows,
+        Ok(rows)
+    }
+
+    /// Tells the writer which part comes. Its name holds the load, by where its stream starts.
+    async fn begin_part(&mut self, job: &Job) -> Result<PartState, Failure> {
+        let extent = match &job.extent {
+            Extent::Whole => "whole".to_owned(),
+            Extent::Since(horizon) => format!("{} since {horizon}", self.held.generation),
         };
-        self.store(&done).await?;
-        self.run.note_progress();
-        self.run.observer.notice(Notice::PartitionEnded(&done));
-        self.board.update(|plan| plan.finished(&job.table));
-        Ok(())
+        let Job { table, number, partition, .. } = job;
+        let part = format!("{table} {number} {partition} {extent} {:?}", self.held.start);
+        self.part = None;
+        let state = self.writer().await?.begin_part(&part).await?;
+        self.part = Some(part);
+        Ok(state)
     }
 
     /// Stores that a partition is done. Repeatable, so passing trouble costs time and not the partition.
@@ -258,7 +290,14 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
     async fn writer(&mut self) -> Result<&mut I::Destination, Failure> {
         let writer = match self.writer.take() {
             Some(writer) => writer,
-            None => self.instances.destination().await?,
+            None => {
+                let mut writer = self.instances.destination().await?;
+                if let Some(part) = &self.part {
+                    // It goes on where another one failed; had that ended the part, nobody would write to it.
+                    writer.begin_part(part).await?;
+                }
+                writer
+            }
         };
         Ok(self.writer.insert(writer))
     }

@@ -57,8 +57,21 @@ pub(crate) struct Replicated {
     loading: bool,
     /// What rows hold in columns that were added after them.
     fills: Vec<Fill>,
+    /// Whether its columns are what the stream had before.
+    novelty: Novelty,
     /// Its place in the batch of a generation.
     index: Option<(u64, TableIndex)>,
+}
+
+/// What a description says that the stream did not say before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Novelty {
+    /// Nothing.
+    None,
+    /// It is the first one of this instance, with the columns that the stream had.
+    First,
+    /// Other columns than the stream had.
+    Changed,
 }
 
 /// What becomes of a column of a tuple.
@@ -79,7 +92,7 @@ pub(super) enum Learned {
 
 impl Replicated {
     pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, loading: bool) -> Self {
-        Self { oid, mapped, cells, loading, fills: Vec::new(), index: None }
+        Self { oid, mapped, cells, loading, fills: Vec::new(), novelty: Novelty::None, index: None }
     }
 
     pub(super) fn table(&self) -> &Table {
@@ -236,6 +249,13 @@ impl Relations {
         if before == Some(&replicated.mapped) {
             return Ok(Learned::Known);
         }
+        let other_columns = !delivered.is_empty()
+            && replicated.attributes().is_some_and(|attributes| attributes != delivered);
+        replicated.novelty = match before {
+            Some(_) => Novelty::Changed,
+            None if other_columns => Novelty::Changed,
+            None => Novelty::First,
+        };
         if let Some(before) = before {
             log_change(&before.table, replicated.table());
         }
@@ -245,6 +265,14 @@ impl Relations {
             return Ok(Learned::Known);
         }
         Ok(Learned::Changed(Box::new(replicated)))
+    }
+
+    /// What the last description of a relation said that was new; asked for once.
+    pub(super) fn take_novelty(&mut self, oid: u32) -> Novelty {
+        match self.places.get(&oid).map(|place| &mut self.entries[*place]) {
+            Some(Entry::Mapped(replicated)) => std::mem::replace(&mut replicated.novelty, Novelty::None),
+            Some(Entry::Ignored) | None => Novelty::None,
+        }
     }
 
     /// Takes what was learned, now that it reaches the host before the next row.

@@ -60,7 +60,8 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), Unfit> {
+    /// Appends a value of a type.
+    pub fn value(&mut self, data_type: &Type, value: &[u8]) -> Result<(), Unfit> {
         let damaged = |_| Unfit::Damaged;
         match data_type {
             Type::Bool => {

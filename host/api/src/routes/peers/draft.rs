@@ -5,7 +5,9 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use tarn_control::{config_key, unserved_kind};
-use tarn_model::{ClickHouseConfig, Enumerated as _, Peer, PeerConfig, PeerKind, PostgresConfig, Secret};
+use tarn_model::{
+    ClickHouseConfig, Enumerated as _, KafkaConfig, Peer, PeerConfig, PeerKind, PostgresConfig, Secret,
+};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -26,6 +28,8 @@ pub(super) struct Draft {
     /// The settings of a ClickHouse peer.
     #[schema(value_type = Option<ClickHouseDraft>)]
     clickhouse_config: Option<ClickHouseConfig>,
+    /// The settings of a Kafka peer.
+    kafka_config: Option<KafkaConfig>,
 }
 
 /// The settings of a ClickHouse peer as a client may send them.
@@ -132,6 +136,7 @@ pub(super) fn peer_of(draft: Option<Draft>, body: &Body) -> Result<Result<Peer, 
     let config = match kind {
         PeerKind::Postgres => draft.postgres_config.map(PeerConfig::Postgres),
         PeerKind::ClickHouse => draft.clickhouse_config.map(PeerConfig::Clickhouse),
+        PeerKind::Kafka => draft.kafka_config.map(PeerConfig::Kafka),
         other => return Ok(Err(unserved_kind(other.name()))),
     };
     Ok(match config {
@@ -141,12 +146,20 @@ pub(super) fn peer_of(draft: Option<Draft>, body: &Body) -> Result<Result<Peer, 
 }
 
 fn kind_of(draft: &Draft) -> Result<PeerKind, String> {
-    match (&draft.r#type, &draft.postgres_config, &draft.clickhouse_config) {
-        (Some(KindName::Known(kind)), ..) => Ok(*kind),
-        (Some(KindName::Unknown(name)), ..) => Err(unserved_kind(name)),
-        (None, Some(_), None) => Ok(PeerKind::Postgres),
-        (None, None, Some(_)) => Ok(PeerKind::ClickHouse),
-        (None, ..) => Err("peer.type is missing; 3 is POSTGRES, 8 is CLICKHOUSE".into()),
+    match &draft.r#type {
+        Some(KindName::Known(kind)) => return Ok(*kind),
+        Some(KindName::Unknown(name)) => return Err(unserved_kind(name)),
+        None => {}
+    }
+    let given = [
+        (draft.postgres_config.is_some(), PeerKind::Postgres),
+        (draft.clickhouse_config.is_some(), PeerKind::ClickHouse),
+        (draft.kafka_config.is_some(), PeerKind::Kafka),
+    ];
+    let mut kinds = given.into_iter().filter(|(given, _)| *given).map(|(_, kind)| kind);
+    match (kinds.next(), kinds.next()) {
+        (Some(kind), None) => Ok(kind),
+        _ => Err("peer.type is missing; 3 is POSTGRES, 8 is CLICKHOUSE, 9 is KAFKA".into()),
     }
 }
 

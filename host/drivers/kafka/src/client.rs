@@ -1,0 +1,195 @@
+//! A peer's Kafka cluster: what is there, and topics.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic as NativeTopic, TopicReplication};
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::types::RDKafkaErrorCode as Code;
+use tarn_model::{KafkaConfig, PeerConfig};
+
+use crate::config::{ADMIN_DEADLINE, METADATA_DEADLINE};
+use crate::context::Context;
+use crate::error::Error;
+use crate::partitioner::Partitioner;
+use crate::settings;
+
+/// A Kafka cluster as one user. Opens nothing by itself; cloning shares the settings.
+#[derive(Clone)]
+pub struct Client(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) config: KafkaConfig,
+    pub(crate) partitioner: Partitioner,
+}
+
+/// What a cluster says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// For people: how many brokers there are.
+    pub version: String,
+    /// The largest message that the peer takes, in bytes.
+    pub message_bytes_max: u32,
+}
+
+/// A topic that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    /// Its name.
+    pub name: String,
+    /// How many partitions it has.
+    pub partitions: u32,
+}
+
+/// A topic to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTopic {
+    /// Its name.
+    pub name: String,
+    /// How many partitions it is to have; -1 leaves it to the brokers.
+    pub partitions: i32,
+    /// On how many brokers each is to be; -1 leaves it to the brokers.
+    pub replication: i32,
+    /// Settings of the topic by their names.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Client {
+    /// A client for the peer. Opens nothing.
+    ///
+    /// # Errors
+    /// The settings cannot be used.
+    pub fn new(config: &KafkaConfig) -> Result<Self, Error> {
+        let unknown = || Error::settings(format!("partitioner: there is no {}", config.partitioner));
+        let partitioner = Partitioner::named(&config.partitioner).ok_or_else(unknown)?;
+        settings::base(config)?;
+        Ok(Self(Arc::new(Inner { config: config.clone(), partitioner })))
+    }
+
+    /// Connects, and asks what the cluster is.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn cluster(&self) -> Result<Cluster, Error> {
+        let client = self.clone();
+        blocking(move || {
+            let admin = client.admin()?;
+            let metadata = admin.inner().fetch_metadata(Some(""), METADATA_DEADLINE);
+            // Asked about no topic, some brokers answer that it has no good name: they are there.
+            let brokers = match metadata {
+                Ok(metadata) => metadata.brokers().len(),
+                Err(error) => {
+                    let error = Error::of("asking for brokers", &error);
+                    return Err(error.because(admin.inner().context().take_heard()));
+                }
+            };
+            let plural = if brokers == 1 { "" } else { "s" };
+            Ok(Cluster {
+                version: format!("Kafka with {brokers} broker{plural}"),
+                message_bytes_max: settings::message_bytes_max(&client.0.config),
+            })
+        })
+        .await
+    }
+
+    /// Those of the topics that are there; all of them where no name is given.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn topics(&self, names: Vec<String>) -> Result<Vec<Topic>, Error> {
+        let client = self.clone();
+        blocking(move || {
+            let admin = client.admin()?;
+            let metadata = admin.inner().fetch_metadata(None, METADATA_DEADLINE).map_err(|error| {
+                Error::of("asking for topics", &error).because(admin.inner().context().take_heard())
+            })?;
+            let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+            let topics =
+                metadata.topics().iter().filter(|topic| topic.error().is_none() && wanted(topic.name()));
+            Ok(topics
+                .map(|topic| Topic {
+                    name: topic.name().to_owned(),
+                    partitions: u32::try_from(topic.partitions().len()).unwrap_or(u32::MAX),
+                })
+                .collect())
+        })
+        .await
+    }
+
+    /// Makes topics; one that is there already stays as it is.
+    ///
+    /// # Errors
+    /// Any [`Error`], with the topic that could not be made.
+    pub async fn create_topics(&self, topics: Vec<NewTopic>) -> Result<(), Error> {
+        let client = self.clone();
+        let admin = Arc::new(blocking(move || client.admin()).await?);
+        let native: Vec<_> = topics
+            .iter()
+            .map(|topic| {
+                let replication = TopicReplication::Fixed(topic.replication);
+                let native = NativeTopic::new(&topic.name, topic.partitions, replication);
+                topic.settings.iter().fold(native, |native, (name, value)| native.set(name, value))
+            })
+            .collect();
+        let options =
+            AdminOptions::new().request_timeout(Some(ADMIN_DEADLINE)).operation_timeout(Some(ADMIN_DEADLINE));
+        let answer = tokio::time::timeout(
+            ADMIN_DEADLINE + Duration::from_secs(2),
+            admin.create_topics(&native, &options),
+        );
+        let answer = answer.await.unwrap_or(Err(rdkafka::error::KafkaError::Canceled));
+        let heard = admin.inner().context().take_heard();
+        // What it is dropped on waits for its thread.
+        blocking(move || {
+            drop(admin);
+            Ok(())
+        })
+        .await?;
+        let made = answer.map_err(|error| Error::of("making topics", &error).because(heard))?;
+        for (topic, made) in topics.iter().zip(made) {
+            match made {
+                Ok(_) | Err((_, Code::TopicAlreadyExists)) => {}
+                Err((_, code)) => {
+                    let doing = format!("the topic {} could not be made", topic.name);
+                    return Err(Error::of_code(&doing, code).of_topic(&topic.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn admin(&self) -> Result<AdminClient<Context>, Error> {
+        let config: ClientConfig = settings::base(&self.0.config)?;
+        AdminClient::from_config_and_context(&config, self.context()).map_err(|error| self.unusable(&error))
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context::new(PeerConfig::Kafka(self.0.config.clone()))
+    }
+
+    /// The error of settings that the library does not take: certificates that cannot be read, most of all.
+    pub(crate) fn unusable(&self, error: &rdkafka::error::KafkaError) -> Error {
+        let peer = PeerConfig::Kafka(self.0.config.clone());
+        Error::settings(format!("the settings cannot be used: {}", peer.strike_secrets(&error.to_string())))
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("servers", &self.0.config.servers).finish_non_exhaustive()
+    }
+}
+
+/// What waits inside the library.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(stopped) => match stopped.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Error::new(crate::Trouble::Unavailable, "the process is stopping")),
+        },
+    }
+}

@@ -1,0 +1,86 @@
+//! What librdkafka tells beside its answers: lines of its log, errors of connections, what became of messages.
+
+use std::sync::{Mutex, PoisonError};
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::ConsumerContext;
+use rdkafka::error::KafkaError;
+use rdkafka::message::Message;
+use rdkafka::producer::{DeliveryResult, ProducerContext};
+use rdkafka::types::RDKafkaErrorCode as Code;
+use tarn_model::PeerConfig;
+
+use crate::error::{Error, Heard, Trouble, trouble_of};
+
+/// Where it goes.
+pub(crate) struct Context {
+    /// For striking secrets from what is said.
+    peer: PeerConfig,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    heard: Option<Heard>,
+    /// The first message that was not delivered.
+    undelivered: Option<Error>,
+}
+
+impl Context {
+    pub(crate) fn new(peer: PeerConfig) -> Self {
+        Self { peer, told: Mutex::default() }
+    }
+
+    /// What was heard of connections since it was last asked for.
+    pub(crate) fn take_heard(&self) -> Option<Heard> {
+        self.told().heard.take()
+    }
+
+    /// The first message that was not delivered, since it was last asked for.
+    pub(crate) fn take_undelivered(&self) -> Option<Error> {
+        self.told().undelivered.take()
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        // A panic while something is noted leaves at worst the note out.
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientContext for Context {
+    fn log(&self, _level: RDKafkaLogLevel, facility: &str, line: &str) {
+        let line = self.peer.strike_secrets(line);
+        tracing::debug!(target: "librdkafka", facility, line);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let code = error.rdkafka_error_code();
+        // It follows the error of each connection, and says less.
+        if code == Some(Code::AllBrokersDown) && self.told().heard.is_some() {
+            return;
+        }
+        let text = self.peer.strike_secrets(reason);
+        let trouble = code.map(trouble_of).filter(|trouble| *trouble == Trouble::Unauthorized);
+        self.told().heard = Some(Heard { text, trouble });
+    }
+}
+
+impl ProducerContext for Context {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, delivery: &DeliveryResult<'_>, (): ()) {
+        let Err((error, message)) = delivery else { return };
+        let mut told = self.told();
+        let purged = matches!(error.rdkafka_error_code(), Some(Code::PurgeQueue | Code::PurgeInflight));
+        // What is given up because of an error is not the error.
+        if told.undelivered.as_ref().is_none_or(|first| first.code == Code::PurgeQueue as i32 && !purged) {
+            let topic = message.topic();
+            let mut error = Error::of(&format!("a message for topic {topic} was not taken"), error);
+            error.message = self.peer.strike_secrets(&error.message);
+            told.undelivered = Some(error.of_topic(topic));
+        }
+    }
+}
+
+impl ConsumerContext for Context {}

@@ -1,0 +1,371 @@
+//! Sending messages, in transactions that carry a position.
+//!
+//! A producer with an id begins by ending what an earlier one of the id left open, and no earlier one can commit
+//! anything from then on. Each transaction commits a text beside its messages, where consumers keep their offsets:
+//! in a group of the producer's id, at the first partition of a topic that is there for nothing else. So both become
+//! visible at one instant, and the next producer of the id reads which transaction was the last.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerGroupMetadata};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use rdkafka::types::RDKafkaErrorCode as Code;
+use rdkafka::{Offset, TopicPartitionList};
+use tarn_batch::{Batch, Outgoing, Row, RowHeader};
+
+use crate::client::{Client, blocking};
+use crate::config;
+use crate::context::Context;
+use crate::error::{Error, Trouble};
+use crate::settings;
+
+/// How a producer is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProducerSettings {
+    /// Its id, under which there is one at a time; empty for messages without transactions.
+    pub id: String,
+    /// The topic beside which positions are kept.
+    pub positions: String,
+    /// How long a transaction may take before the brokers give it up, in milliseconds.
+    pub timeout_ms: u32,
+}
+
+/// See the module's documentation. After an error it is of no use any more: drop it.
+pub struct Producer(Option<Arc<Open>>);
+
+struct Open {
+    client: Client,
+    native: BaseProducer<Context>,
+    visibility: Visibility,
+    positions: Option<Positions>,
+    state: Mutex<State>,
+}
+
+/// When messages show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visibility {
+    /// Each as soon as it is there.
+    AtOnce,
+    /// Those of a transaction once it is committed.
+    ByTransaction,
+}
+
+/// Where positions are kept.
+struct Positions {
+    topic: String,
+    group: ConsumerGroupMetadata,
+    /// What was there when the producer began.
+    found: Option<String>,
+}
+
+#[derive(Default)]
+struct State {
+    in_transaction: bool,
+    /// Calls of `send`, for messages that have no key.
+    turn: u32,
+    partitions: HashMap<String, (u32, Instant)>,
+}
+
+impl Producer {
+    /// Opens a producer. One with an id ends what an earlier one of it left open.
+    ///
+    /// # Errors
+    /// Any [`Error`].
+    pub async fn open(client: &Client, producer: ProducerSettings) -> Result<Self, Error> {
+        let client = client.clone();
+        blocking(move || Open::new(client, &producer)).await.map(|open| Self(Some(Arc::new(open))))
+    }
+
+    /// The text of the last transaction that was committed before this producer began.
+    pub fn position(&self) -> Option<&str> {
+        self.0.as_ref()?.positions.as_ref()?.found.as_deref()
+    }
+
+    /// Sends the messages of a batch, in order, and returns how many bytes they have. Waits while there is no room
+    /// for more of them. What is sent within a transaction shows once it is committed.
+    ///
+    /// # Errors
+    /// Any [`Error`], with the message it concerns where it is of one.
+    pub async fn send(&self, batch: Vec<u8>) -> Result<u64, Error> {
+        let open = self.opened()?;
+        blocking(move || open.send(&batch)).await
+    }
+
+    /// Waits until everything sent is with the brokers, and commits it with a position; an empty one leaves the
+    /// one that is there.
+    ///
+    /// # Errors
+    /// Any [`Error`]; whether the transaction is committed tells the position of the next producer.
+    pub async fn commit(&self, position: String) -> Result<(), Error> {
+        let open = self.opened()?;
+        blocking(move || open.commit(&position)).await
+    }
+
+    fn opened(&self) -> Result<Arc<Open>, Error> {
+        self.0.clone().ok_or_else(|| Error::new(Trouble::Unavailable, "the producer is closed"))
+    }
+}
+
+impl Drop for Producer {
+    /// Closing waits for the library's threads, and gives an open transaction up.
+    fn drop(&mut self) {
+        let Some(open) = self.0.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            // The runtime waits for it when it ends.
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(open))),
+            Err(_) => drop(open),
+        }
+    }
+}
+
+impl std::fmt::Debug for Producer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Producer").field("open", &self.0.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Open {
+    fn new(client: Client, producer: &ProducerSettings) -> Result<Self, Error> {
+        let ProducerSettings { id, positions, timeout_ms } = producer;
+        let config = settings::producer(&client.0.config, id, *timeout_ms)?;
+        let native: BaseProducer<Context> = BaseProducer::from_config_and_context(&config, client.context())
+            .map_err(|error| client.unusable(&error))?;
+        if !id.is_empty() {
+            native.init_transactions(config::BEGIN_DEADLINE).map_err(|error| {
+                native.poll(std::time::Duration::ZERO);
+                Error::of("beginning with transactions", &error).because(native.context().take_heard())
+            })?;
+        }
+        let positions = match id.is_empty() || positions.is_empty() {
+            true => None,
+            // After the earlier producer's transaction was ended: what it committed is known by now.
+            false => Some(Positions::read(&client, id, positions)?),
+        };
+        let visibility = if id.is_empty() { Visibility::AtOnce } else { Visibility::ByTransaction };
+        Ok(Self { client, native, visibility, positions, state: Mutex::default() })
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // What a panic left half done is given up with the transaction.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, batch: &[u8]) -> Result<u64, Error> {
+        let damaged = |error| Error::new(Trouble::Refused, format!("the messages cannot be read: {error}"));
+        let batch = Batch::parse(batch).map_err(damaged)?;
+        let mut state = self.state();
+        self.begin(&mut state)?;
+        state.turn = state.turn.wrapping_add(1);
+        let mut bytes = 0;
+        for (at, row) in (0..).zip(batch.rows()) {
+            let row = row.map_err(damaged)?;
+            let Some(message) = row.outgoing().map_err(damaged)? else {
+                return Err(Error::new(Trouble::Refused, "a row of a table was given for a message").at(at));
+            };
+            bytes += self.send_one(&mut state, &row, &message, at).map_err(|error| error.at(at))?;
+        }
+        Ok(bytes)
+    }
+
+    fn begin(&self, state: &mut State) -> Result<(), Error> {
+        if let Some(undelivered) = self.native.context().take_undelivered() {
+            return Err(undelivered);
+        }
+        if self.visibility == Visibility::ByTransaction && !state.in_transaction {
+            let begun = self.native.begin_transaction();
+            begun.map_err(|error| self.failed("beginning a transaction", &error))?;
+            state.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    fn send_one(
+        &self,
+        state: &mut State,
+        row: &Row<'_>,
+        message: &Outgoing<'_>,
+        at: u32,
+    ) -> Result<u64, Error> {
+        let topic = message.topic.unwrap_or_default();
+        if topic.is_empty() {
+            return Err(Error::new(Trouble::Unfit, "a message names no topic"));
+        }
+        let mut headers = OwnedHeaders::new();
+        let mut size = message.key.map_or(0, <[u8]>::len) + message.value.map_or(0, <[u8]>::len);
+        for header in message.headers {
+            let (key, value) =
+                header.map_err(|_| Error::new(Trouble::Refused, "the headers cannot be read"))?;
+            if key.contains('\0') {
+                return Err(Error::new(Trouble::Unfit, "a header's name has a zero byte").of_topic(topic));
+            }
+            size += key.len() + value.map_or(0, <[u8]>::len);
+            headers = headers.insert(Header { key, value });
+        }
+        let most = settings::message_bytes_max(&self.client.0.config) as usize;
+        if size + config::MESSAGE_OVERHEAD_BYTES > most {
+            let message = format!(
+                "a message of {size} bytes for topic {topic} is larger than the {most} that the peer takes"
+            );
+            let code = Code::MessageSizeTooLarge as i32;
+            return Err(Error { code, ..Error::new(Trouble::Unfit, message) }.of_topic(topic));
+        }
+        let count = self.partitions(state, topic)?;
+        let partition = self.client.0.partitioner.choose(message, count, state.turn, at);
+        let partition = partition.map_err(|error| error.of_topic(topic))?;
+        let mut record = BaseRecord::<[u8], [u8], ()>::to(topic).partition(partition).headers(headers);
+        record.key = message.key;
+        record.payload = message.value;
+        record.timestamp = timestamp_ms(row.header().commit_time_us);
+        self.enqueue(record, topic)?;
+        Ok(size as u64)
+    }
+
+    fn enqueue(&self, mut record: BaseRecord<'_, [u8], [u8], ()>, topic: &str) -> Result<(), Error> {
+        let end = Instant::now() + config::DELIVERY_DEADLINE;
+        loop {
+            match self.native.send(record) {
+                Ok(()) => return Ok(()),
+                Err((KafkaError::MessageProduction(Code::QueueFull), back)) if Instant::now() < end => {
+                    self.native.poll(config::ROOM_PAUSE);
+                    if let Some(undelivered) = self.native.context().take_undelivered() {
+                        return Err(undelivered);
+                    }
+                    record = back;
+                }
+                Err((error, _)) => {
+                    let doing = format!("a message for topic {topic} was not taken");
+                    return Err(self.failed(&doing, &error).of_topic(topic));
+                }
+            }
+        }
+    }
+
+    /// How many partitions a topic has.
+    fn partitions(&self, state: &mut State, topic: &str) -> Result<u32, Error> {
+        if let Some((count, asked)) = state.partitions.get(topic)
+            && asked.elapsed() < config::PARTITIONS_FRESH
+        {
+            return Ok(*count);
+        }
+        let doing = format!("asking for the partitions of topic {topic}");
+        let metadata = self.native.client().fetch_metadata(Some(topic), config::METADATA_DEADLINE);
+        let metadata = metadata.map_err(|error| self.failed(&doing, &error).of_topic(topic))?;
+        let found = metadata.topics().iter().find(|found| found.name() == topic);
+        let count = match found.map(|found| (found.error(), found.partitions().len())) {
+            Some((None, count)) if count > 0 => u32::try_from(count).unwrap_or(u32::MAX),
+            Some((Some(code), _)) => return Err(Error::of_code(&doing, code.into()).of_topic(topic)),
+            _ => {
+                let message = format!("there is no topic {topic}");
+                return Err(Error::new(Trouble::UnknownTopic, message).of_topic(topic));
+            }
+        };
+        if state.partitions.len() >= config::TOPICS_KNOWN_MAX {
+            state.partitions.clear();
+        }
+        state.partitions.insert(topic.to_owned(), (count, Instant::now()));
+        Ok(count)
+    }
+
+    fn commit(&self, position: &str) -> Result<(), Error> {
+        let mut state = self.state();
+        let flushed = self.native.flush(config::DELIVERY_DEADLINE);
+        // The first message that was not taken says more than what follows of it.
+        if let Some(undelivered) = self.native.context().take_undelivered() {
+            return Err(undelivered.because(self.native.context().take_heard()));
+        }
+        flushed.map_err(|error| self.failed("sending messages", &error))?;
+        if self.visibility == Visibility::AtOnce {
+            return Ok(());
+        }
+        if !state.in_transaction {
+            // A position of its own: everything before it brought nothing.
+            self.begin(&mut state)?;
+        }
+        if let Some(positions) = &self.positions
+            && !position.is_empty()
+        {
+            let list = positions.list(Some(position))?;
+            self.native
+                .send_offsets_to_transaction(&list, &positions.group, config::COMMIT_DEADLINE)
+                .map_err(|error| self.failed("keeping the position", &error))?;
+        }
+        self.native
+            .commit_transaction(config::COMMIT_DEADLINE)
+            .map_err(|error| self.failed("committing", &error))?;
+        state.in_transaction = false;
+        Ok(())
+    }
+
+    fn failed(&self, doing: &str, error: &KafkaError) -> Error {
+        self.native.poll(std::time::Duration::ZERO);
+        let undelivered = self.native.context().take_undelivered();
+        let fatal = self.native.client().fatal_error();
+        let error = match (undelivered, fatal) {
+            (Some(undelivered), _) => undelivered,
+            (None, Some((code, _))) => Error::of_code(doing, code),
+            (None, None) => Error::of(doing, error),
+        };
+        error.because(self.native.context().take_heard())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.state().in_transaction {
+            // Should it fail, the brokers give it up after its time-out, or when the next producer of the id begins.
+            drop(self.native.abort_transaction(config::ABORT_DEADLINE));
+        }
+    }
+}
+
+impl Positions {
+    fn read(client: &Client, id: &str, topic: &str) -> Result<Self, Error> {
+        let doing = "asking for the position";
+        let mut config = settings::base(&client.0.config)?;
+        config
+            .set("group.id", id)
+            .set("enable.auto.commit", "false")
+            .set("isolation.level", "read_committed");
+        let consumer: BaseConsumer<Context> =
+            BaseConsumer::from_config_and_context(&config, client.context())
+                .map_err(|error| client.unusable(&error))?;
+        let failed = |error: &KafkaError| {
+            Error::of(doing, error).of_topic(topic).because(consumer.context().take_heard())
+        };
+        let group = consumer.group_metadata();
+        let group = group.ok_or_else(|| Error::new(Trouble::Unavailable, "the library gave no group"))?;
+        let mut positions = Self { topic: topic.to_owned(), group, found: None };
+        let list = consumer.committed_offsets(positions.list(None)?, config::BEGIN_DEADLINE);
+        let list = list.map_err(|error| failed(&error))?;
+        for element in list.elements() {
+            element.error().map_err(|error| failed(&error))?;
+            if matches!(element.offset(), Offset::Offset(_)) {
+                positions.found = Some(element.metadata().to_owned());
+            }
+        }
+        Ok(positions)
+    }
+
+    fn list(&self, position: Option<&str>) -> Result<TopicPartitionList, Error> {
+        let mut list = TopicPartitionList::new();
+        let mut element = list.add_partition(&self.topic, 0);
+        if let Some(position) = position {
+            element.set_metadata(position);
+            element
+                .set_offset(Offset::Offset(0))
+                .map_err(|error| Error::of("keeping the position", &error))?;
+        }
+        drop(element);
+        Ok(list)
+    }
+}
+
+/// A record's time in Kafka's unit; none where it is not known.
+fn timestamp_ms(commit_time_us: i64) -> Option<i64> {
+    (commit_time_us != RowHeader::TIME_UNKNOWN && commit_time_us > 0).then_some(commit_time_us / 1000)
+}
