@@ -98,9 +98,6 @@ pub(crate) const TABLE_ELEMENTS_MAX: usize = 50_000;
 /// two, a worker one, a destination four.
 pub(crate) const HANDLES_OPEN_MAX: usize = 8;
 
-/// Bytes of a position that goes with a transaction of messages: brokers keep 4,096 beside an offset by default.
-pub(crate) const POSITION_BYTES_MAX: usize = 4_000;
-
 /// Handles that wasmtime tracks for an instance: of the resources above.
 pub(crate) const HANDLES_MAX: usize = 64;
 

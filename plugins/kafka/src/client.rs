@@ -18,9 +18,9 @@ pub(crate) trait Client {
 
 /// See `wit/v0.1/capabilities.wit`. Dropping it gives up what was not committed.
 pub(crate) trait Producer: fmt::Debug {
-    fn position(&self) -> Option<String>;
+    fn position(&self) -> Vec<u64>;
     fn send(&mut self, messages: &[u8]) -> Result<u64, Error>;
-    fn commit(&mut self, position: &str) -> Result<(), Error>;
+    fn commit(&mut self, position: &[u64]) -> Result<(), Error>;
 }
 
 /// The peer's cluster, through the host.
@@ -48,7 +48,7 @@ impl Client for Host {
 }
 
 impl Producer for kafka::Producer {
-    fn position(&self) -> Option<String> {
+    fn position(&self) -> Vec<u64> {
         Self::position(self)
     }
 
@@ -56,7 +56,7 @@ impl Producer for kafka::Producer {
         Self::send(self, messages)
     }
 
-    fn commit(&mut self, position: &str) -> Result<(), Error> {
+    fn commit(&mut self, position: &[u64]) -> Result<(), Error> {
         Self::commit(self, position)
     }
 }

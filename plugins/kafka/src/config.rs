@@ -3,6 +3,9 @@
 /// The topic beside which positions are kept. It holds no messages.
 pub(crate) const POSITIONS: &str = "tarn_positions";
 
+/// Its partitions: a position has a number at each of the first ones.
+pub(crate) const POSITIONS_PARTITIONS: u16 = 16;
+
 /// How long a transaction of the stream may take: longer than the host waits for messages to arrive and for the
 /// commit, for else the brokers would give it up under its hands. Readers of committed messages wait as long for what
 /// comes after one that a killed process left open.

@@ -6,12 +6,9 @@ use crate::client::{Client, Producer};
 use crate::config::{PART_TIMEOUT_MS, POSITIONS, STREAM_TIMEOUT_MS};
 use crate::envelope::Envelope;
 use crate::failure::of_error;
-use crate::position::{Position, Progress};
+use crate::position::{ENDED, Position, Progress};
 use crate::topics::Topics;
 use crate::validate;
-
-/// The position of a part that ended.
-const ENDED: &str = "ended";
 
 /// A mirror's Kafka.
 #[derive(Debug)]
@@ -86,12 +83,12 @@ impl<C: Client> Connector<C> {
             Role::Part { .. } => false,
             Role::Stream(_) | Role::Replay if sent.messages == 0 => true,
             Role::Stream(progress) => {
-                let position = progress.position().to_string();
+                let position = progress.position().numbers();
                 self.commit(&position)?;
                 true
             }
             Role::Replay => {
-                self.commit("")?;
+                self.commit(&[])?;
                 true
             }
         };
@@ -103,20 +100,19 @@ impl<C: Client> Connector<C> {
         if self.producer.is_none() {
             return Ok(());
         }
-        self.commit("").inspect_err(|_| self.producer = None)
+        self.commit(&[]).inspect_err(|_| self.producer = None)
     }
 
     pub(crate) fn begin_part(&mut self, part: &str) -> Result<bool, Failure> {
         self.producer = None;
         self.role = Role::Part { id: format!("{}.part.{}", self.config.queue.delivery_id, digest(part)) };
         self.open()?;
-        let position = self.producer.as_ref().and_then(Producer::position);
-        Ok(position.as_deref() == Some(ENDED))
+        Ok(self.producer().position() == ENDED)
     }
 
     pub(crate) fn end_part(&mut self) -> Result<(), Failure> {
         self.open()?;
-        let ended = self.commit(ENDED);
+        let ended = self.commit(&ENDED);
         // The next part has a producer of its own; this one's threads need not wait for it.
         self.producer = None;
         self.role = Role::Stream(Progress::default());
@@ -135,7 +131,7 @@ impl<C: Client> Connector<C> {
         self.producer.as_mut().expect("it was opened before anything is sent")
     }
 
-    fn commit(&mut self, position: &str) -> Result<(), Failure> {
+    fn commit(&mut self, position: &[u64]) -> Result<(), Failure> {
         self.producer().commit(position).map_err(|error| of_error(error, None))
     }
 
@@ -152,9 +148,10 @@ impl<C: Client> Connector<C> {
         };
         let producer = self.client.open(&id, positions, timeout_ms).map_err(|error| of_error(error, None))?;
         if let Role::Stream(progress) = &mut self.role {
-            *progress = match producer.position() {
-                None => Progress::default(),
-                Some(text) => Progress::after(Position::parse(&text).ok_or_else(|| unreadable(&id))?),
+            let found = producer.position();
+            *progress = match found.is_empty() {
+                true => Progress::default(),
+                false => Progress::after(Position::parse(&found).ok_or_else(|| unreadable(&id))?),
             };
         }
         self.producer = Some(producer);

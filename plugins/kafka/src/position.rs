@@ -1,15 +1,16 @@
-//! Which rows are in the queue: the place of the last one, as the text that a transaction carries.
+//! Which rows are in the queue: the place of the last one, as the numbers that a transaction carries.
 //!
 //! Rows of the stream come in the order of their versions, and again with the same versions; several messages that a
 //! script made of one record share one. So a place is a version and how many rows with it there were. Messages of the
 //! source's log and relation records are counted apart from rows (`wit/BATCH.md`), and so have places of their own.
 
-use std::fmt;
-
 use tarn_batch::{Op, Row, Table, Version};
 
-/// What the text begins with: the version of its form.
-const FORM: &str = "1";
+/// What the numbers begin with: what they are, and in which form.
+const STREAM: u64 = 1;
+
+/// The position of a part of a load that ended.
+pub(crate) const ENDED: [u64; 1] = [2];
 
 /// What is counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,33 +54,38 @@ impl Place {
 pub(crate) struct Position([Place; 3]);
 
 impl Position {
-    /// Reads a transaction's text; `None` where it is not one of these.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        if words.next() != Some(FORM) {
+    /// Reads a transaction's numbers; `None` where they are not of the stream, in this form.
+    pub(crate) fn parse(numbers: &[u64]) -> Option<Self> {
+        let (&STREAM, places) = numbers.split_first()? else { return None };
+        let mut position = Self::default();
+        let (places, rest) = places.as_chunks::<3>();
+        if places.len() != position.0.len() || !rest.is_empty() {
             return None;
         }
-        let mut position = Self::default();
-        for place in &mut position.0 {
-            let (version, count) = words.next()?.split_once(':')?;
-            *place = Place { version: u128::from_str_radix(version, 16).ok()?, count: count.parse().ok()? };
+        for (class, ([commit, ordinal, count], place)) in places.iter().zip(&mut position.0).enumerate() {
+            let apart = if class == Class::Relation as usize { Version::RELATIONS_FROM } else { 0 };
+            let version = Version { commit: *commit, ordinal: *ordinal | apart }.to_u128();
+            *place = Place { version, count: u32::try_from(*count).ok()? };
+            if *count == 0 {
+                *place = Place::default();
+            }
         }
-        words.next().is_none().then_some(position)
+        Some(position)
+    }
+
+    /// What a transaction carries. The numbers are below 2^63: what tells relation records from rows is left out.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let mut numbers = vec![STREAM];
+        for place in self.0 {
+            let [commit, ordinal] = [place.version >> 64, place.version & u128::from(u64::MAX)]
+                .map(|half| u64::try_from(half).unwrap_or(u64::MAX));
+            numbers.extend([commit, ordinal & !Version::RELATIONS_FROM, place.count.into()]);
+        }
+        numbers
     }
 
     fn of(&mut self, class: Class) -> &mut Place {
-        &mut self.0[match class {
-            Class::Row => 0,
-            Class::Logged => 1,
-            Class::Relation => 2,
-        }]
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(FORM)?;
-        self.0.iter().try_for_each(|place| write!(f, " {:x}:{}", place.version, place.count))
+        &mut self.0[class as usize]
     }
 }
 
@@ -118,45 +124,56 @@ impl Progress {
 mod tests {
     use super::*;
 
+    fn row(version: u64) -> u128 {
+        Version { commit: version, ordinal: 4 }.to_u128()
+    }
+
+    fn relation(version: u64) -> u128 {
+        Version { commit: version, ordinal: Version::RELATIONS_FROM | 4 }.to_u128()
+    }
+
     #[test]
     fn what_is_in_the_queue_is_passed_over_and_what_is_not_is_new() {
         let mut first = Progress::default();
         for (version, class) in [(5, Class::Row), (5, Class::Row), (6, Class::Logged), (7, Class::Row)] {
-            assert!(first.is_new(class, version), "{version}");
+            assert!(first.is_new(class, row(version)), "{version}");
         }
-        let text = first.position().to_string();
-        assert_eq!(text, "1 7:1 6:1 0:0");
-        let mut again = Progress::after(Position::parse(&text).expect("its own text"));
+        assert!(first.is_new(Class::Relation, relation(4)));
+        let numbers = first.position().numbers();
+        assert_eq!(numbers, [1, 7, 4, 1, 6, 4, 1, 4, 4, 1]);
+        let mut again = Progress::after(Position::parse(&numbers).expect("its own numbers"));
         let seen: Vec<bool> = [
-            (5, Class::Row),
-            (5, Class::Row),
+            (row(5), Class::Row),
+            (row(5), Class::Row),
             // A row is not taken for a message of the log, nor for a relation record.
-            (6, Class::Logged),
-            (6, Class::Logged),
-            (7, Class::Relation),
-            (7, Class::Row),
+            (row(6), Class::Logged),
+            (row(6), Class::Logged),
+            (relation(4), Class::Relation),
+            (relation(7), Class::Relation),
+            (row(7), Class::Row),
             // A second message of the last record, which a transaction was cut before.
-            (7, Class::Row),
-            (8, Class::Row),
+            (row(7), Class::Row),
+            (row(8), Class::Row),
         ]
         .map(|(version, class)| again.is_new(class, version))
         .to_vec();
-        assert_eq!(seen, [false, false, false, true, true, false, true, true]);
-        assert_eq!(again.position().to_string(), "1 8:1 6:2 7:1");
+        assert_eq!(seen, [false, false, false, true, false, true, false, true, true]);
+        assert_eq!(again.position().numbers(), [1, 8, 4, 1, 6, 4, 2, 7, 4, 1]);
     }
 
     #[test]
     fn what_came_before_the_place_again_does_not_move_it_back() {
-        let found = Position::parse("1 9:2 0:0 0:0").expect("a position");
+        let found = Position::parse(&[1, 9, 0, 2, 0, 0, 0, 0, 0, 0]).expect("a position");
         let mut again = Progress::after(found);
-        assert!(!again.is_new(Class::Row, 3));
+        assert!(!again.is_new(Class::Row, row(3)));
         assert_eq!(again.position(), found);
+        assert_eq!(Position::parse(&Progress::default().position().numbers()), Some(Position::default()));
     }
 
     #[test]
-    fn another_text_is_no_position() {
-        for text in ["", "2 7:1 6:1 0:0", "1 7:1", "1 7:1 6:1 0:0 9", "1 x:1 6:1 0:0", "ended"] {
-            assert_eq!(Position::parse(text), None, "{text}");
+    fn other_numbers_are_no_position() {
+        for numbers in [&[][..], &ENDED, &[1, 7, 1], &[1; 11], &[9, 0, 0, 0, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(Position::parse(numbers), None, "{numbers:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use tarn_sdk::kafka::Trouble;
 use tarn_sdk::{DestinationConfig, Failure, log};
 
 use crate::client::{Client, Error, NewTopic};
-use crate::config::{POSITIONS, TOPIC_NAME_BYTES_MAX, TOPICS_KNOWN_MAX};
+use crate::config::{POSITIONS, POSITIONS_PARTITIONS, TOPIC_NAME_BYTES_MAX, TOPICS_KNOWN_MAX};
 use crate::failure::of_error;
 
 /// The topics of a mirror.
@@ -90,14 +90,14 @@ impl Topics {
 /// A topic as the mirror makes it.
 fn planned(config: &DestinationConfig, name: &str) -> NewTopic {
     let queue = &config.queue;
-    let partitions = if name == POSITIONS { 1 } else { queue.topic_partitions };
+    let partitions = if name == POSITIONS { POSITIONS_PARTITIONS.into() } else { queue.topic_partitions };
     NewTopic { name: name.to_owned(), partitions, replication: queue.topic_replication, settings: Vec::new() }
 }
 
 /// What is said of topics that are not there and are not made.
 pub(crate) fn absent(missing: &[String]) -> Failure {
     Failure::permanent("topic_missing", format!("there is no topic {}", missing.join(", ")))
-        .with_hint("make it (tarn_positions with one partition), or set TARN_KAFKA_CREATE_TOPICS to true")
+        .with_hint("make it (tarn_positions with 16 partitions), or set TARN_KAFKA_CREATE_TOPICS to true")
 }
 
 fn not_made(error: Error) -> Failure {

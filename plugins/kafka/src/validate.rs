@@ -3,7 +3,7 @@
 use tarn_sdk::{DestinationConfig, Failure, Problem};
 
 use crate::client::{Client, Error};
-use crate::config::{POSITIONS, STREAM_TIMEOUT_MS};
+use crate::config::{POSITIONS, POSITIONS_PARTITIONS, STREAM_TIMEOUT_MS};
 use crate::failure::of_error;
 use crate::topics::{Topics, absent, is_name};
 
@@ -50,6 +50,12 @@ pub(crate) fn validate<C: Client>(
         }
     }
     if config.queue.exactly_once {
+        let there = client.topics(&[POSITIONS.to_owned()]).map_err(failed)?;
+        if let Some(topic) = there.first().filter(|topic| topic.partitions < POSITIONS_PARTITIONS.into()) {
+            let message = format!("the topic {POSITIONS} has {} partitions", topic.partitions);
+            let hint = format!("give it {POSITIONS_PARTITIONS}: positions are kept beside them");
+            problems.push(Problem::new("destination_name", message).with_hint(hint));
+        }
         // Whether the user may use transactions, and the brokers have them.
         let id = format!("tarn.{}.check", config.mirror);
         if let Err(error) = client.open(&id, "", STREAM_TIMEOUT_MS) {

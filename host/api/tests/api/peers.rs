@@ -178,8 +178,6 @@ async fn a_kind_that_nobody_serves_is_refused_by_name_with_how_to_install_one() 
         (json!(5), "S3"),
         (json!(6), "SQLSERVER"),
         (json!(7), "MYSQL"),
-        (json!(9), "KAFKA"),
-        (json!("KAFKA"), "KAFKA"),
         (json!(10), "PUBSUB"),
         (json!(11), "EVENTHUBS"),
         (json!(12), "ELASTICSEARCH"),
@@ -197,6 +195,28 @@ async fn a_kind_that_nobody_serves_is_refused_by_name_with_how_to_install_one() 
             assert!(message.contains(name) && message.contains("install"), "{message}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_kafka_peer_is_created_read_masked_and_refused_by_field() {
+    let fixture = Fixture::new().await;
+    let config = json!({"servers": ["b:9092"], "username": "u", "password": "planted", "disable_tls": true});
+    for kind in [json!(9), json!("KAFKA"), json!(null)] {
+        let peer = json!({"name": "k", "type": kind, "kafka_config": config});
+        let answer = create(&fixture, peer, json!({"allow_update": true})).await;
+        assert_eq!(answer["status"], "CREATED", "{answer}");
+    }
+    let shown = fixture.get("peers/info/k").await.ok();
+    let shown = &shown["peer"]["kafkaConfig"];
+    assert_eq!((&shown["password"], &shown["sasl"]), (&json!("********"), &json!("PLAIN")));
+    assert_eq!((&shown["servers"], &shown["maxRecordBatchBytes"]), (&json!(["b:9092"]), &json!(1_000_000)));
+    let peer = json!({"name": "bad", "type": 9, "kafka_config": {"servers": ["SSL://b:9092"], "username": "u",
+        "sasl": "GSSAPI", "partitioner": "murmur", "max_record_batch_bytes": 3}});
+    let message = create(&fixture, peer, json!({})).await["message"].as_str().expect("a text").to_owned();
+    for field in ["servers", "sasl", "partitioner", "max_record_batch_bytes"] {
+        assert!(message.contains(&format!("peer.kafka_config.{field}")), "{field} in {message}");
+    }
+    assert!(message.contains("SCRAM-SHA-512") && message.contains("LeastBackup"), "{message}");
 }
 
 #[tokio::test]

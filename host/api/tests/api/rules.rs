@@ -300,7 +300,11 @@ const PEERS: &[(&str, Kept)] = &[
         ]),
     ),
     (
-        "settings of Snowflake, Kafka and third parties",
+        "settings of Kafka, refused by name where they cannot be",
+        By(&["peers::a_kafka_peer_is_created_read_masked_and_refused_by_field"]),
+    ),
+    (
+        "settings of Snowflake and third parties",
         Later("no connector of theirs is installed, so their kinds are refused by name"),
     ),
     (

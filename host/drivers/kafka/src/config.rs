@@ -34,6 +34,15 @@ pub(crate) const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Time-outs of transactions that are asked for: brokers take from one second to 15 minutes by default.
 pub(crate) const TRANSACTION_TIMEOUT_MS: std::ops::RangeInclusive<u32> = 1_000..=900_000;
 
+/// Numbers of a position: partitions that the topic beside which they are kept must have.
+pub(crate) const POSITION_NUMBERS_MAX: usize = 16;
+
+/// How long a topic that was just made may be unknown to the broker that is asked.
+pub(crate) const NEW_TOPIC_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long to wait between two questions about it.
+pub(crate) const NEW_TOPIC_PAUSE: Duration = Duration::from_millis(50);
+
 /// What waits to be sent, for one producer: a stream has one of them, a load one for each worker.
 pub(crate) const WAITING_KIB_MAX: usize = 32 << 10;
 

@@ -1,8 +1,8 @@
 //! Sending messages, in transactions that carry a position.
 //!
 //! A producer with an id begins by ending what an earlier one of the id left open, and no earlier one can commit
-//! anything from then on. Each transaction commits a text beside its messages, where consumers keep their offsets:
-//! in a group of the producer's id, at the first partition of a topic that is there for nothing else. So both become
+//! anything from then on. Each transaction commits numbers beside its messages, where consumers keep their offsets:
+//! in a group of the producer's id, one at each partition of a topic that is there for nothing else. So both become
 //! visible at one instant, and the next producer of the id reads which transaction was the last.
 
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ struct Positions {
     topic: String,
     group: ConsumerGroupMetadata,
     /// What was there when the producer began.
-    found: Option<String>,
+    found: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -81,9 +81,10 @@ impl Producer {
         blocking(move || Open::new(client, &producer)).await.map(|open| Self(Some(Arc::new(open))))
     }
 
-    /// The text of the last transaction that was committed before this producer began.
-    pub fn position(&self) -> Option<&str> {
-        self.0.as_ref()?.positions.as_ref()?.found.as_deref()
+    /// The numbers of the last transaction that was committed before this producer began; none where there was none.
+    pub fn position(&self) -> &[u64] {
+        let positions = self.0.as_ref().and_then(|open| open.positions.as_ref());
+        positions.map_or(&[], |positions| &positions.found)
     }
 
     /// Sends the messages of a batch, in order, and returns how many bytes they have. Waits while there is no room
@@ -96,12 +97,12 @@ impl Producer {
         blocking(move || open.send(&batch)).await
     }
 
-    /// Waits until everything sent is with the brokers, and commits it with a position; an empty one leaves the
-    /// one that is there.
+    /// Waits until everything sent is with the brokers, and commits it with a position; one without
+    /// numbers leaves the one that is there.
     ///
     /// # Errors
     /// Any [`Error`]; whether the transaction is committed tells the position of the next producer.
-    pub async fn commit(&self, position: String) -> Result<(), Error> {
+    pub async fn commit(&self, position: Vec<u64>) -> Result<(), Error> {
         let open = self.opened()?;
         blocking(move || open.commit(&position)).await
     }
@@ -252,16 +253,14 @@ impl Open {
         {
             return Ok(*count);
         }
-        let doing = format!("asking for the partitions of topic {topic}");
-        let metadata = self.native.client().fetch_metadata(Some(topic), config::METADATA_DEADLINE);
-        let metadata = metadata.map_err(|error| self.failed(&doing, &error).of_topic(topic))?;
-        let found = metadata.topics().iter().find(|found| found.name() == topic);
-        let count = match found.map(|found| (found.error(), found.partitions().len())) {
-            Some((None, count)) if count > 0 => u32::try_from(count).unwrap_or(u32::MAX),
-            Some((Some(code), _)) => return Err(Error::of_code(&doing, code.into()).of_topic(topic)),
-            _ => {
-                let message = format!("there is no topic {topic}");
-                return Err(Error::new(Trouble::UnknownTopic, message).of_topic(topic));
+        let end = Instant::now() + config::NEW_TOPIC_DEADLINE;
+        let count = loop {
+            match self.ask_for_partitions(topic) {
+                Err(error) if error.trouble == Trouble::UnknownTopic && Instant::now() < end => {
+                    // It may have been made just now.
+                    std::thread::sleep(config::NEW_TOPIC_PAUSE);
+                }
+                answer => break answer?,
             }
         };
         if state.partitions.len() >= config::TOPICS_KNOWN_MAX {
@@ -271,7 +270,22 @@ impl Open {
         Ok(count)
     }
 
-    fn commit(&self, position: &str) -> Result<(), Error> {
+    fn ask_for_partitions(&self, topic: &str) -> Result<u32, Error> {
+        let doing = format!("asking for the partitions of topic {topic}");
+        let metadata = self.native.client().fetch_metadata(Some(topic), config::METADATA_DEADLINE);
+        let metadata = metadata.map_err(|error| self.failed(&doing, &error).of_topic(topic))?;
+        let found = metadata.topics().iter().find(|found| found.name() == topic);
+        match found.map(|found| (found.error(), found.partitions().len())) {
+            Some((None, count)) if count > 0 => Ok(u32::try_from(count).unwrap_or(u32::MAX)),
+            Some((Some(code), _)) => Err(Error::of_code(&doing, code.into()).of_topic(topic)),
+            _ => {
+                let message = format!("there is no topic {topic}");
+                Err(Error::new(Trouble::UnknownTopic, message).of_topic(topic))
+            }
+        }
+    }
+
+    fn commit(&self, position: &[u64]) -> Result<(), Error> {
         let mut state = self.state();
         let flushed = self.native.flush(config::DELIVERY_DEADLINE);
         // The first message that was not taken says more than what follows of it.
@@ -283,13 +297,16 @@ impl Open {
             return Ok(());
         }
         if !state.in_transaction {
+            if position.is_empty() {
+                return Ok(());
+            }
             // A position of its own: everything before it brought nothing.
             self.begin(&mut state)?;
         }
         if let Some(positions) = &self.positions
             && !position.is_empty()
         {
-            let list = positions.list(Some(position))?;
+            let list = positions.list(position)?;
             self.native
                 .send_offsets_to_transaction(&list, &positions.group, config::COMMIT_DEADLINE)
                 .map_err(|error| self.failed("keeping the position", &error))?;
@@ -339,28 +356,39 @@ impl Positions {
         };
         let group = consumer.group_metadata();
         let group = group.ok_or_else(|| Error::new(Trouble::Unavailable, "the library gave no group"))?;
-        let mut positions = Self { topic: topic.to_owned(), group, found: None };
-        let list = consumer.committed_offsets(positions.list(None)?, config::BEGIN_DEADLINE);
+        let mut positions = Self { topic: topic.to_owned(), group, found: Vec::new() };
+        let list = consumer.committed_offsets(positions.asked(), config::BEGIN_DEADLINE);
         let list = list.map_err(|error| failed(&error))?;
         for element in list.elements() {
             element.error().map_err(|error| failed(&error))?;
-            if matches!(element.offset(), Offset::Offset(_)) {
-                positions.found = Some(element.metadata().to_owned());
+            match element.offset() {
+                Offset::Offset(number) if number >= 0 => positions.found.push(number.cast_unsigned()),
+                _ => break,
             }
         }
         Ok(positions)
     }
 
-    fn list(&self, position: Option<&str>) -> Result<TopicPartitionList, Error> {
+    /// Every place that a number may be at.
+    fn asked(&self) -> TopicPartitionList {
         let mut list = TopicPartitionList::new();
-        let mut element = list.add_partition(&self.topic, 0);
-        if let Some(position) = position {
-            element.set_metadata(position);
-            element
-                .set_offset(Offset::Offset(0))
+        for (partition, _) in (0..).zip(0..config::POSITION_NUMBERS_MAX) {
+            list.add_partition(&self.topic, partition);
+        }
+        list
+    }
+
+    fn list(&self, position: &[u64]) -> Result<TopicPartitionList, Error> {
+        let beyond = || Error::new(Trouble::Refused, "a position has too many numbers, or too large ones");
+        if position.len() > config::POSITION_NUMBERS_MAX {
+            return Err(beyond());
+        }
+        let mut list = TopicPartitionList::new();
+        for (partition, number) in (0..).zip(position) {
+            let offset = Offset::Offset(i64::try_from(*number).map_err(|_| beyond())?);
+            list.add_partition_offset(&self.topic, partition, offset)
                 .map_err(|error| Error::of("keeping the position", &error))?;
         }
-        drop(element);
         Ok(list)
     }
 }

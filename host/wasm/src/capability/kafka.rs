@@ -4,7 +4,6 @@ use tarn_kafka::ProducerSettings;
 use wasmtime::component::Resource;
 
 use crate::bindings::tarn::plugin::kafka::{Cluster, Error, Host, HostProducer, NewTopic, Topic, Trouble};
-use crate::config::POSITION_BYTES_MAX;
 use crate::state::State;
 
 /// What a guest's handle stands for.
@@ -66,9 +65,9 @@ impl HostProducer for State {
         })
     }
 
-    async fn position(&mut self, producer: Resource<Producer>) -> wasmtime::Result<Option<String>> {
+    async fn position(&mut self, producer: Resource<Producer>) -> wasmtime::Result<Vec<u64>> {
         self.meter.count_host_call()?;
-        Ok(self.handles.get(&producer)?.0.position().map(str::to_owned))
+        Ok(self.handles.get(&producer)?.0.position().to_vec())
     }
 
     async fn send(
@@ -85,11 +84,8 @@ impl HostProducer for State {
     async fn commit(
         &mut self,
         producer: Resource<Producer>,
-        position: String,
+        position: Vec<u64>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        if position.len() > POSITION_BYTES_MAX {
-            return Ok(Err(refused("the position is longer than brokers keep")));
-        }
         self.meter.enter_host()?;
         let answer = self.handles.get(&producer)?.0.commit(position).await;
         self.meter.leave_host();
