@@ -9,7 +9,14 @@ use crate::fake::{Commit, Fake, Message};
 
 fn column(name: &str, data_type: Type, key: u16) -> Column {
     let attribute = i32::from(name == "name") + 1;
-    Column { name: name.to_owned(), data_type, type_name: "text".to_owned(), nullable: key == 0, key, attribute }
+    Column {
+        name: name.to_owned(),
+        data_type,
+        type_name: "text".to_owned(),
+        nullable: key == 0,
+        key,
+        attribute,
+    }
 }
 
 fn table() -> Table {
@@ -75,7 +82,9 @@ fn key(id: u64) -> String {
 #[test]
 fn a_change_is_a_message_that_says_what_happened_to_which_row() {
     let fake = Fake::new();
-    let ack = connector(&fake).write(&[changes(&[Change(Op::Update, 0x16_B374_D848, Some(7), None)])]).expect("written");
+    let ack = connector(&fake)
+        .write(&[changes(&[Change(Op::Update, 0x16_B374_D848, Some(7), None)])])
+        .expect("written");
     assert_eq!((ack.rows, ack.durable), (1, true));
     let message = fake.committed().remove(0);
     assert_eq!((message.topic.as_str(), message.key.as_deref()), ("topic", Some("{\"id\":7}")));
@@ -218,5 +227,8 @@ fn topics_are_made_or_missed_with_the_remedy() {
     config.queue.create_topics = true;
     Connector::new(config, fake.clone()).prepare().expect("made");
     let topics = fake.0.borrow().topics.clone();
-    assert_eq!(topics.into_iter().collect::<Vec<_>>(), [("tarn_positions".to_owned(), 16), ("topic".to_owned(), 3)]);
+    assert_eq!(
+        topics.into_iter().collect::<Vec<_>>(),
+        [("tarn_positions".to_owned(), 16), ("topic".to_owned(), 3)]
+    );
 }

@@ -34,7 +34,7 @@ struct Outbox {
 impl Outbox {
     fn new() -> Self {
         let mut writer = BatchWriter::with_capacity(SEND_BYTES);
-        let table = writer.add_table(&nowhere());
+        let table = writer.add_table(nowhere());
         Self {
             writer,
             table,

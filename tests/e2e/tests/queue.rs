@@ -132,6 +132,32 @@ fn what_concerns_a_whole_table_is_in_every_partition_between_the_changes_around_
     assert_eq!(names, ["id", "note", "more"]);
 }
 
+/// The example in `examples/scripts`, as it is.
+#[test]
+fn change_events_are_those_that_consumers_of_debezium_read() {
+    let scene = QueueScene::start();
+    scene
+        .postgres
+        .query("CREATE TABLE t (id int PRIMARY KEY, name text); ALTER TABLE t REPLICA IDENTITY FULL");
+    scene.postgres.query("INSERT INTO t VALUES (1, 'a')");
+    scene.script("change_events", include_str!("../../../examples/scripts/change_events.lua"));
+    scene.mirror("m", &[("public.t", "t")], &json!({"script": "change_events"}));
+    scene.wait_for_messages("m", "t", 1);
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    scene.postgres.query("UPDATE t SET name = 'b'");
+    // A column that is added is a relation record, of which this script makes nothing.
+    scene.postgres.query("ALTER TABLE t ADD COLUMN n int; UPDATE t SET n = 2; DELETE FROM t");
+    let messages = scene.wait_for_messages("m", "t", 4);
+    assert!(messages.iter().all(|message| message.key.as_deref() == Some(r#"{"id":1}"#)), "{messages:?}");
+    let told: Vec<_> = messages.iter().map(|message| message.json()).collect();
+    let ops: Vec<_> = told.iter().map(|event| event["op"].as_str().unwrap_or_default()).collect();
+    assert_eq!(ops, ["c", "u", "u", "d"]);
+    assert_eq!((&told[1]["before"]["name"], &told[1]["after"]["name"]), (&json!("a"), &json!("b")));
+    assert_eq!((&told[3]["before"]["n"], &told[3]["after"]), (&json!(2), &Value::Null));
+    assert_eq!(told[2]["source"]["table"], "public.t");
+    assert_eq!(messages[2].timestamp_ms, told[2]["ts_ms"].as_i64());
+}
+
 #[test]
 fn scripts_route_messages_with_headers_and_get_messages_and_relations() {
     let scene = QueueScene::start();

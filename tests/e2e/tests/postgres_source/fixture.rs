@@ -198,6 +198,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         loading: Vec::new(),
         messages: false,
         in_progress: false,
+        relations: tarn_sdk::Relations::None,
     }
 }
 

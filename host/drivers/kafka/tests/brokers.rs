@@ -1,0 +1,152 @@
+//! The driver against a broker, and against one that answers what a test asks for.
+
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::DefaultProducerContext;
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use tarn_batch::{BatchWriter, Op, Outgoing, RowHeader, Table, Version};
+use tarn_harness::Kafka;
+use tarn_kafka::{Client, NewTopic, Producer, ProducerSettings, Trouble};
+use tarn_model::{KafkaConfig, Secret};
+
+/// Messages `(topic, key, value)` as a batch.
+fn messages(messages: &[(&str, &str, &[u8])]) -> Vec<u8> {
+    let mut writer = BatchWriter::default();
+    let table = Table { id: 0, schema: String::new(), name: String::new(), version: 0, columns: Vec::new() };
+    let table = writer.add_table(table);
+    let header = RowHeader {
+        op: Op::Outgoing,
+        version: Version { commit: 1, ordinal: 0 },
+        commit_time_us: RowHeader::TIME_UNKNOWN,
+        transaction: 0,
+    };
+    for (topic, key, value) in messages {
+        let message = Outgoing {
+            topic: Some(topic),
+            key: Some(key.as_bytes()),
+            value: Some(value),
+            ..Outgoing::default()
+        };
+        writer.outgoing(table, &header, &message);
+    }
+    writer.finish()
+}
+
+fn config(server: String) -> KafkaConfig {
+    KafkaConfig { servers: vec![server], disable_tls: true, ..KafkaConfig::default() }
+}
+
+fn settings(id: &str) -> ProducerSettings {
+    ProducerSettings { id: id.to_owned(), positions: "positions".to_owned(), timeout_ms: 60_000 }
+}
+
+fn topic(name: &str, partitions: i32) -> NewTopic {
+    NewTopic { name: name.to_owned(), partitions, replication: 1, settings: Vec::new() }
+}
+
+async fn with_topics(client: &Client) {
+    client.create_topics(vec![topic("t", 3), topic("positions", 16)]).await.expect("made");
+}
+
+#[tokio::test]
+async fn a_committed_position_is_what_the_next_producer_finds_and_an_earlier_one_is_fenced() {
+    let broker = Kafka::start();
+    let client = Client::new(&config(broker.address())).expect("settings");
+    assert_eq!(client.cluster().await.expect("it is there").version, "Kafka with 1 broker");
+    with_topics(&client).await;
+    let topics = client.topics(vec!["t".to_owned(), "none".to_owned()]).await.expect("an answer");
+    assert_eq!(
+        topics.iter().map(|topic| (topic.name.as_str(), topic.partitions)).collect::<Vec<_>>(),
+        [("t", 3)]
+    );
+    let first = Producer::open(&client, settings("tarn.m")).await.expect("opened");
+    assert_eq!(first.position(), [0; 0]);
+    first.send(messages(&[("t", "a", b"1"), ("t", "b", b"2")])).await.expect("sent");
+    first.commit(vec![1, 77, 5]).await.expect("committed");
+    // What it sends and does not commit is given up by the next one.
+    first.send(messages(&[("t", "a", b"3")])).await.expect("sent");
+    let second = Producer::open(&client, settings("tarn.m")).await.expect("opened");
+    assert_eq!(second.position(), [1, 77, 5]);
+    first.commit(vec![1, 99, 5]).await.expect_err("it was fenced");
+    drop(first);
+    second.commit(vec![1, 78, 6]).await.expect("a position of its own");
+    let third = Producer::open(&client, settings("tarn.m")).await.expect("opened");
+    assert_eq!(third.position(), [1, 78, 6]);
+    let other = Producer::open(&client, settings("tarn.other")).await.expect("opened");
+    assert_eq!(other.position(), [0; 0]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_told_with_the_message_it_concerns() {
+    let broker = Kafka::start();
+    let client = Client::new(&KafkaConfig { max_record_batch_bytes: 2_000, ..config(broker.address()) });
+    let client = client.expect("settings");
+    with_topics(&client).await;
+    let producer = Producer::open(&client, settings("tarn.m")).await.expect("opened");
+    let large = vec![b'x'; 3_000];
+    let error =
+        producer.send(messages(&[("t", "a", b"1"), ("t", "b", &large)])).await.expect_err("too large");
+    assert_eq!((error.trouble, error.at, error.topic.as_str()), (Trouble::Unfit, Some(1), "t"));
+    let producer = Producer::open(&client, settings("tarn.m")).await.expect("opened");
+    let error = producer.send(messages(&[("missing", "a", b"1")])).await.expect_err("no topic");
+    assert_eq!((error.trouble, error.at, error.topic.as_str()), (Trouble::UnknownTopic, Some(0), "missing"));
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_within_the_deadline_and_settings_that_cannot_be_are_refused() {
+    let client = Client::new(&config("127.0.0.1:1".to_owned())).expect("settings");
+    let error = client.cluster().await.expect_err("nobody is there");
+    assert_eq!(error.trouble, Trouble::Unavailable);
+    assert!(error.message.contains("refused"), "{error}");
+    let broken = KafkaConfig {
+        disable_tls: false,
+        certificate: "no certificate".to_owned(),
+        private_key: Secret::new("planted-secret"),
+        ..config("127.0.0.1:1".to_owned())
+    };
+    let error = Client::new(&broken).expect("looked at later").cluster().await.expect_err("no certificate");
+    assert_eq!(error.trouble, Trouble::Refused);
+    assert!(!error.to_string().contains("planted-secret"), "{error}");
+}
+
+/// A broker that answers what it is told to: each of its answers has its class, and none is a panic or a wait for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_answers_are_classed() {
+    use RDKafkaRespErr as Answer;
+    let cases: &[(RDKafkaApiKey, Answer, Option<Trouble>)] = &[
+        // What passes is tried again by the library.
+        (RDKafkaApiKey::Produce, Answer::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, None),
+        (RDKafkaApiKey::Produce, Answer::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, None),
+        (RDKafkaApiKey::EndTxn, Answer::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, None),
+        (RDKafkaApiKey::Produce, Answer::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, Some(Trouble::Unfit)),
+        (
+            RDKafkaApiKey::Produce,
+            Answer::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+            Some(Trouble::Unauthorized),
+        ),
+        (RDKafkaApiKey::EndTxn, Answer::RD_KAFKA_RESP_ERR_PRODUCER_FENCED, Some(Trouble::Fenced)),
+        (
+            RDKafkaApiKey::InitProducerId,
+            Answer::RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            Some(Trouble::Unauthorized),
+        ),
+        (
+            RDKafkaApiKey::InitProducerId,
+            Answer::RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT,
+            Some(Trouble::Refused),
+        ),
+    ];
+    for (request, answer, expected) in cases {
+        let cluster = MockCluster::<DefaultProducerContext>::new(1).expect("a cluster");
+        cluster.create_topic("t", 3, 1).expect("a topic");
+        let client = Client::new(&config(cluster.bootstrap_servers())).expect("settings");
+        cluster.request_errors(*request, &[*answer]);
+        let unplaced = ProducerSettings { positions: String::new(), ..settings("tarn.m") };
+        let outcome = async {
+            let producer = Producer::open(&client, unplaced).await?;
+            producer.send(messages(&[("t", "a", b"1")])).await?;
+            producer.commit(Vec::new()).await
+        };
+        let trouble = outcome.await.err().map(|error| error.trouble);
+        assert_eq!(trouble, *expected, "{answer:?}");
+    }
+}
