@@ -88,7 +88,7 @@ mirrors:
         "peers[0].postgres_config.pasword: there is no such field; there are host, port,",
         "peers[1].clickhouse_config.password: a secret in the clear; write ${env:TARN_PEER_B_PASSWORD}",
         "peers[2].postgres_config.password: the environment variable GONE is not set",
-        "peers[3]: postgres_config or clickhouse_config is missing",
+        "peers[3]: postgres_config, clickhouse_config or kafka_config is missing",
         "peers[4].type: it is POSTGRES, but the settings are those of CLICKHOUSE",
         "scripts[0].lang: not a script language",
         "scripts[1].file: cannot read",

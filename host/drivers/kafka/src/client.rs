@@ -6,10 +6,12 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic as NativeTopic, TopicReplication};
 use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::metadata::Metadata;
+use rdkafka::producer::{BaseProducer, Producer as _};
 use rdkafka::types::RDKafkaErrorCode as Code;
 use tarn_model::{KafkaConfig, PeerConfig};
 
-use crate::config::{ADMIN_DEADLINE, METADATA_DEADLINE};
+use crate::config::{ADMIN_DEADLINE, EVENTS_PAUSE, METADATA_DEADLINE};
 use crate::context::Context;
 use crate::error::Error;
 use crate::partitioner::Partitioner;
@@ -74,16 +76,7 @@ impl Client {
     pub async fn cluster(&self) -> Result<Cluster, Error> {
         let client = self.clone();
         blocking(move || {
-            let admin = client.admin()?;
-            let metadata = admin.inner().fetch_metadata(Some(""), METADATA_DEADLINE);
-            // Asked about no topic, some brokers answer that it has no good name: they are there.
-            let brokers = match metadata {
-                Ok(metadata) => metadata.brokers().len(),
-                Err(error) => {
-                    let error = Error::of("asking for brokers", &error);
-                    return Err(error.because(admin.inner().context().take_heard()));
-                }
-            };
+            let brokers = client.metadata("asking for brokers")?.brokers().len();
             let plural = if brokers == 1 { "" } else { "s" };
             Ok(Cluster {
                 version: format!("Kafka with {brokers} broker{plural}"),
@@ -100,10 +93,7 @@ impl Client {
     pub async fn topics(&self, names: Vec<String>) -> Result<Vec<Topic>, Error> {
         let client = self.clone();
         blocking(move || {
-            let admin = client.admin()?;
-            let metadata = admin.inner().fetch_metadata(None, METADATA_DEADLINE).map_err(|error| {
-                Error::of("asking for topics", &error).because(admin.inner().context().take_heard())
-            })?;
+            let metadata = client.metadata("asking for topics")?;
             let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
             let topics =
                 metadata.topics().iter().filter(|topic| topic.error().is_none() && wanted(topic.name()));
@@ -139,14 +129,13 @@ impl Client {
             admin.create_topics(&native, &options),
         );
         let answer = answer.await.unwrap_or(Err(rdkafka::error::KafkaError::Canceled));
-        let heard = admin.inner().context().take_heard();
         // What it is dropped on waits for its thread.
         blocking(move || {
             drop(admin);
             Ok(())
         })
         .await?;
-        let made = answer.map_err(|error| Error::of("making topics", &error).because(heard))?;
+        let made = answer.map_err(|error| Error::of("making topics", &error))?;
         for (topic, made) in topics.iter().zip(made) {
             match made {
                 Ok(_) | Err((_, Code::TopicAlreadyExists)) => {}
@@ -157,6 +146,17 @@ impl Client {
             }
         }
         Ok(())
+    }
+
+    /// What is there. All topics are asked for: brokers make one that is asked for by its name.
+    fn metadata(&self, doing: &str) -> Result<Metadata, Error> {
+        let config = settings::base(&self.0.config)?;
+        let native: BaseProducer<Context> = BaseProducer::from_config_and_context(&config, self.context())
+            .map_err(|error| self.unusable(&error))?;
+        native.client().fetch_metadata(None, METADATA_DEADLINE).map_err(|error| {
+            native.poll(EVENTS_PAUSE);
+            Error::of(doing, &error).because(native.context().take_heard())
+        })
     }
 
     fn admin(&self) -> Result<AdminClient<Context>, Error> {

@@ -52,6 +52,9 @@ pub(crate) const WAITING_MESSAGES_MAX: usize = 200_000;
 /// How long to wait at a time for room among what waits.
 pub(crate) const ROOM_PAUSE: Duration = Duration::from_millis(20);
 
+/// How long what the library told beside its answers is listened to after an error: it is there already, a line at a time.
+pub(crate) const EVENTS_PAUSE: Duration = Duration::from_millis(20);
+
 /// The largest message where the peer says nothing: what brokers take by default.
 pub(crate) const MESSAGE_BYTES_MAX: u32 = 1_000_000;
 

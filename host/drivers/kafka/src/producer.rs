@@ -138,7 +138,7 @@ impl Open {
             .map_err(|error| client.unusable(&error))?;
         if !id.is_empty() {
             native.init_transactions(config::BEGIN_DEADLINE).map_err(|error| {
-                native.poll(std::time::Duration::ZERO);
+                native.poll(config::EVENTS_PAUSE);
                 Error::of("beginning with transactions", &error).because(native.context().take_heard())
             })?;
         }
@@ -254,35 +254,34 @@ impl Open {
             return Ok(*count);
         }
         let end = Instant::now() + config::NEW_TOPIC_DEADLINE;
-        let count = loop {
-            match self.ask_for_partitions(topic) {
-                Err(error) if error.trouble == Trouble::UnknownTopic && Instant::now() < end => {
-                    // It may have been made just now.
-                    std::thread::sleep(config::NEW_TOPIC_PAUSE);
+        loop {
+            self.ask_for_partitions(state, topic)?;
+            match state.partitions.get(topic) {
+                Some((count, _)) => return Ok(*count),
+                // It may have been made just now.
+                None if Instant::now() < end => std::thread::sleep(config::NEW_TOPIC_PAUSE),
+                None => {
+                    let message = format!("there is no topic {topic}");
+                    return Err(Error::new(Trouble::UnknownTopic, message).of_topic(topic));
                 }
-                answer => break answer?,
             }
-        };
-        if state.partitions.len() >= config::TOPICS_KNOWN_MAX {
-            state.partitions.clear();
         }
-        state.partitions.insert(topic.to_owned(), (count, Instant::now()));
-        Ok(count)
     }
 
-    fn ask_for_partitions(&self, topic: &str) -> Result<u32, Error> {
-        let doing = format!("asking for the partitions of topic {topic}");
-        let metadata = self.native.client().fetch_metadata(Some(topic), config::METADATA_DEADLINE);
-        let metadata = metadata.map_err(|error| self.failed(&doing, &error).of_topic(topic))?;
-        let found = metadata.topics().iter().find(|found| found.name() == topic);
-        match found.map(|found| (found.error(), found.partitions().len())) {
-            Some((None, count)) if count > 0 => Ok(u32::try_from(count).unwrap_or(u32::MAX)),
-            Some((Some(code), _)) => Err(Error::of_code(&doing, code.into()).of_topic(topic)),
-            _ => {
-                let message = format!("there is no topic {topic}");
-                Err(Error::new(Trouble::UnknownTopic, message).of_topic(topic))
+    /// Asks for the partitions of all topics: brokers make one that is asked for by its name.
+    fn ask_for_partitions(&self, state: &mut State, wanted: &str) -> Result<(), Error> {
+        let metadata = self.native.client().fetch_metadata(None, config::METADATA_DEADLINE);
+        let metadata = metadata.map_err(|error| self.failed("asking for partitions", &error))?;
+        let asked = Instant::now();
+        state.partitions.clear();
+        for topic in metadata.topics() {
+            let count = u32::try_from(topic.partitions().len()).unwrap_or(u32::MAX);
+            let is_whole = topic.error().is_none() && count > 0;
+            if is_whole && (state.partitions.len() < config::TOPICS_KNOWN_MAX || topic.name() == wanted) {
+                state.partitions.insert(topic.name().to_owned(), (count, asked));
             }
         }
+        Ok(())
     }
 
     fn commit(&self, position: &[u64]) -> Result<(), Error> {
@@ -319,7 +318,7 @@ impl Open {
     }
 
     fn failed(&self, doing: &str, error: &KafkaError) -> Error {
-        self.native.poll(std::time::Duration::ZERO);
+        self.native.poll(config::EVENTS_PAUSE);
         let undelivered = self.native.context().take_undelivered();
         let fatal = self.native.client().fatal_error();
         let error = match (undelivered, fatal) {

@@ -52,15 +52,17 @@ fn the_contract_has_the_lines_it_is_known_for() {
 }
 
 #[test]
-fn line_0_1_has_seven_worlds_and_no_capability_more() {
+fn line_0_1_has_eight_worlds_and_no_capability_more() {
     let stores = ["log", "clock", "postgres", "clickhouse"];
+    let targets = ["log", "clock", "postgres", "clickhouse", "kafka"];
     let expected = BTreeMap::from([
         // What a source cannot hold it may put aside.
         (
             "source-plugin".to_owned(),
             world(&["log", "clock", "postgres", "clickhouse", "spool"], &["source"]),
         ),
-        ("destination-plugin".to_owned(), world(&stores, &["destination"])),
+        ("destination-plugin".to_owned(), world(&targets, &["destination"])),
+        ("parts-plugin".to_owned(), world(&targets, &["parts"])),
         ("inspection-plugin".to_owned(), world(&stores, &["inspection"])),
         ("lookup-plugin".to_owned(), world(&stores, &["lookup"])),
         ("comparison-plugin".to_owned(), world(&stores, &["comparison"])),

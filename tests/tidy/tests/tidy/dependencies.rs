@@ -8,16 +8,8 @@ use tarn_tidy::root;
 use crate::assert_none;
 
 /// Other TLS and cryptography stacks than rustls with ring.
-const OTHER_TLS: [&str; 8] = [
-    "openssl",
-    "openssl-sys",
-    "openssl-src",
-    "native-tls",
-    "aws-lc-rs",
-    "aws-lc-sys",
-    "aws-lc-fips-sys",
-    "boring",
-];
+const OTHER_TLS: [&str; 7] =
+    ["openssl", "openssl-src", "native-tls", "aws-lc-rs", "aws-lc-sys", "aws-lc-fips-sys", "boring"];
 
 /// Libraries that must not be there in two versions: they carry C, or hold the process's one state.
 const ONCE: [&str; 6] = ["rustls", "ring", "libsqlite3-sys", "wasmtime", "tokio", "hyper"];
@@ -49,6 +41,23 @@ fn there_is_one_tls_stack() {
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
     assert_none("rustls with ring is the one TLS stack", &broken);
+}
+
+/// librdkafka has no other TLS than OpenSSL's, and nothing else may come to it by that.
+#[test]
+fn openssl_is_librdkafkas_alone() {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["tree", "--workspace", "--locked", "--prefix", "none", "--format", "{p}"])
+        .args(["--invert", "openssl-sys", "--depth", "1"])
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let users = text.lines().filter(|line| !line.is_empty()).skip(1);
+    let broken: Vec<String> =
+        users.filter(|user| !user.starts_with("rdkafka-sys ")).map(str::to_owned).collect();
+    assert_none("openssl-sys is there for rdkafka-sys", &broken);
 }
 
 #[test]
