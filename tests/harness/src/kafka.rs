@@ -28,28 +28,17 @@ impl Kafka {
     /// Starts a broker without topics.
     #[must_use]
     pub fn start() -> Self {
-        Self::start_with(&[])
+        Self::start_behind(None)
     }
 
-    /// The same with TLS by a certificate and its key, both PEM.
+    /// The same behind something that listens at a port of the loopback address: clients are sent there.
     #[must_use]
-    pub fn start_with_tls(certificate: &str, key: &str) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        let path = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).expect("the folder can be written to");
-            path.display().to_string()
-        };
-        let (certificate, key) = (path("certificate.pem", certificate), path("key.pem", key));
-        Self::start_with(&["--cert", &certificate, "--key", &key])
-    }
-
-    fn start_with(arguments: &[&str]) -> Self {
+    pub fn start_behind(front: Option<u16>) -> Self {
         for _ in 0..START_ATTEMPTS_MAX {
             let folder = TempDir::new().expect("a temporary folder");
             let port = free_port();
             let mut broker = Self { port, process: None, folder };
-            if broker.serve(arguments) {
+            if broker.serve(front) {
                 return broker;
             }
         }
@@ -89,13 +78,13 @@ impl Kafka {
     }
 
     /// Starts the process and waits; false when it ended instead.
-    fn serve(&mut self, arguments: &[&str]) -> bool {
+    fn serve(&mut self, front: Option<u16>) -> bool {
         let url = format!("tcp://127.0.0.1:{}", self.port);
+        let advertised = format!("tcp://127.0.0.1:{}", front.unwrap_or(self.port));
         let mut command = Command::new(venv::program("tansu"));
         command
             .args(["broker", "--storage-engine", "memory://tansu/", "--silent"])
-            .args(["--listener-url", &url, "--advertised-listener-url", &url])
-            .args(arguments)
+            .args(["--listener-url", &url, "--advertised-listener-url", &advertised])
             .current_dir(self.folder.path());
         let mut process = Process::start(&mut command, self.folder.path());
         let serves = until_within(START_DEADLINE, "the Kafka broker serves", || {

@@ -1,12 +1,18 @@
 //! The driver against a broker, and against one that answers what a test asks for.
 
+use std::sync::Arc;
+
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
 use tarn_batch::{BatchWriter, Op, Outgoing, RowHeader, Table, Version};
 use tarn_harness::Kafka;
 use tarn_kafka::{Client, NewTopic, Producer, ProducerSettings, Trouble};
 use tarn_model::{KafkaConfig, Secret};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 /// Messages `(topic, key, value)` as a batch.
 fn messages(messages: &[(&str, &str, &[u8])]) -> Vec<u8> {
@@ -149,4 +155,45 @@ async fn hostile_answers_are_classed() {
         let trouble = outcome.await.err().map(|error| error.trouble);
         assert_eq!(trouble, *expected, "{answer:?}");
     }
+}
+
+/// Serves TLS, and hands what comes to a broker that has none.
+fn serve_tls(listener: TcpListener, broker: String, own: &rcgen::CertifiedKey<rcgen::KeyPair>) {
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![own.cert.der().clone()], key)
+        .expect("a certificate");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    // It ends with the test's runtime.
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let (acceptor, broker) = (acceptor.clone(), broker.clone());
+            tokio::spawn(async move {
+                // A client that does not trust the certificate goes away.
+                let Ok(mut client) = acceptor.accept(socket).await else { return };
+                let mut server = TcpStream::connect(&broker).await.expect("the broker is there");
+                let _either_ended = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_broker_with_tls_is_verified_against_the_peers_authority() {
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let front = listener.local_addr().expect("an address");
+    let broker = Kafka::start_behind(Some(front.port()));
+    serve_tls(listener, broker.address(), &own);
+    let trusted =
+        KafkaConfig { servers: vec![front.to_string()], root_ca: own.cert.pem(), ..KafkaConfig::default() };
+    let cluster = Client::new(&trusted).expect("settings").cluster().await;
+    assert_eq!(cluster.expect("it is who it should be").version, "Kafka with 1 broker");
+    let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let untrusted = KafkaConfig { root_ca: other.cert.pem(), ..trusted };
+    let error = Client::new(&untrusted).expect("settings").cluster().await.expect_err("another authority");
+    assert!(error.message.contains("certificate"), "{error}");
 }
