@@ -279,7 +279,7 @@ impl Stages {
 pub(crate) fn bucket_of(config: &PeerConfig) -> Option<BucketSettings> {
     match config {
         PeerConfig::Clickhouse(config) => BucketSettings::of_peer(config),
-        PeerConfig::Postgres(_) => None,
+        PeerConfig::Postgres(_) | PeerConfig::Kafka(_) => None,
     }
 }
 
