@@ -6,6 +6,7 @@
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
+mod deferred;
 mod described;
 mod in_progress;
 mod joined;
@@ -14,6 +15,7 @@ mod logged;
 mod numbers;
 mod relations;
 mod rows;
+mod succession;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
@@ -23,7 +25,7 @@ use crate::config::{PAUSE_MS, READ_BYTES_MAX};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{
-    Frame, Message, Old, Tuple, ends_block, frame, message, message_in_progress, split_frame,
+    Frame, Message, Old, Relation, Tuple, ends_block, frame, message, message_in_progress, split_frame,
 };
 use crate::position::{Partial, Position};
 use crate::settings::Settings;
@@ -31,6 +33,7 @@ use crate::side::Side;
 use crate::slot;
 use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
+use deferred::Deferred;
 use in_progress::{Committed, InProgress};
 use loading::Found;
 use relations::Learned;
@@ -62,6 +65,7 @@ struct Decoding {
     in_progress: InProgress,
     /// The transaction that is read back: it comes before what is in the inbox.
     committed: Option<Committed>,
+    deferred: Deferred,
     relations: Relations,
     types: Types,
 }
@@ -177,6 +181,7 @@ impl<S: Session> Stream<S> {
             resume: partial,
             in_progress: InProgress::default(),
             committed: None,
+            deferred: Deferred::default(),
             relations,
             types: Types::default(),
         };
@@ -373,11 +378,14 @@ impl Decoding {
             }
         }
         let step = match message_in_progress(committed.message()) {
-            // The server describes a relation once for the whole transaction, whatever becomes of its parts.
-            Ok((_, message @ (Message::Relation(_) | Message::Type { .. }))) => {
-                self.take_message(message, side, settings, out)
+            Ok((part, Message::Relation(relation))) if committed.is_undone(part) => {
+                self.deferred.put(relation.oid, committed.message());
+                Ok(Step::Taken)
             }
-            Ok((part, _)) if committed.is_undone(part) => Ok(Step::Taken),
+            // What is known of a type is looked up anew, which is right in any case.
+            Ok((part, message)) if committed.is_undone(part) && !matches!(message, Message::Type { .. }) => {
+                Ok(Step::Taken)
+            }
             Ok((_, message)) => self.take_message(message, side, settings, out),
             Err(damaged) => Err(damaged.into()),
         };
@@ -395,6 +403,9 @@ impl Decoding {
         settings: &Settings,
         out: &mut Outgoing,
     ) -> Result<Step, Failure> {
+        if !self.deferred.is_empty() && self.describe_deferred(&message, side, settings, out)? == Step::Left {
+            return Ok(Step::Left);
+        }
         match message {
             Message::Insert { relation, new } => {
                 self.row(relation, &Change { op: Op::Insert, new: Some(new), old: Old::None }, side, out)?;
@@ -412,18 +423,7 @@ impl Decoding {
                 self.transaction = None;
                 self.end = self.end.max(Lsn(end));
             }
-            Message::Relation(relation) => {
-                let turn = self.turn();
-                let learned = self.relations.learn(relation, turn, side, settings, &mut self.types)?;
-                if let Learned::Changed(changed) = learned {
-                    if out.writer.rows() > 0 {
-                        return Ok(Step::Left);
-                    }
-                    out.schema.retain(|described| described.table.id != changed.table().id);
-                    out.schema.push(changed.description());
-                    self.relations.keep(changed, turn);
-                }
-            }
+            Message::Relation(relation) => return self.describe(relation, side, settings, out),
             Message::Type { oid } => self.types.forget(oid),
             Message::Truncate { relations } if self.waits_for_load(relations, side)? => {
                 return Ok(Step::Waits);
@@ -440,6 +440,27 @@ impl Decoding {
                 self.in_progress.abort(transaction, part, side.peer().spool())?;
             }
             Message::Other => {}
+        }
+        Ok(Step::Taken)
+    }
+
+    fn describe<P: Peer>(
+        &mut self,
+        relation: Relation<'_>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        let turn = self.turn();
+        let writer = self.transaction.map(|transaction| transaction.number);
+        let learned = self.relations.learn(relation, turn, writer, side, settings, &mut self.types)?;
+        if let Learned::Changed(changed) = learned {
+            if out.writer.rows() > 0 {
+                return Ok(Step::Left);
+            }
+            out.schema.retain(|described| described.table.id != changed.table().id);
+            out.schema.push(changed.description());
+            self.relations.keep(changed, turn);
         }
         Ok(Step::Taken)
     }

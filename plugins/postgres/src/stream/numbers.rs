@@ -8,6 +8,7 @@
 
 use tarn_batch::Table;
 
+use super::succession::Told;
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::pgoutput::RelationColumn;
@@ -19,19 +20,30 @@ pub(super) struct Known<'a> {
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said the table has; none where that is not known.
     pub(super) delivered: &'a Attributes,
+    /// The names of columns that are not wanted, and so never delivered.
+    pub(super) excluded: &'a [String],
+    /// The transaction whose rows follow the message, the lower 32 bits of its number.
+    pub(super) writer: Option<u32>,
 }
 
 impl Known<'_> {
-    /// The number of each column of a message; 0 where it cannot be told.
-    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Vec<i32> {
+    /// The number of each column of a message; 0 where it cannot be told, and nothing at all where values of one column
+    /// might be taken for those of another.
+    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        match self.by_drops(&names, &numbers) {
+            Told::Numbers(numbers) => return Some(numbers),
+            Told::Unclear => return None,
+            Told::Nothing => {}
+        }
         if let Some(delivered) = self.as_delivered(&by_name, &numbers) {
-            return delivered;
+            return Some(delivered);
         }
         self.fill(columns, &mut numbers);
-        numbers
+        Some(numbers)
     }
 
     /// The number of the catalog's column of the same name; 0 where that one came later than the message.
@@ -157,6 +169,7 @@ mod tests {
             identity: Identity::Default,
             file: 0,
             attributes_made: made,
+            dropped: Vec::new(),
             columns: columns.collect(),
         }
     }
@@ -168,7 +181,8 @@ mod tests {
             .map(|&(name, type_oid)| RelationColumn { in_key: false, name, type_oid, type_modifier: -1 })
             .collect();
         let delivered = delivered.iter().copied().collect();
-        Known { catalog, before: None, delivered: &delivered }.numbers(&columns)
+        let known = Known { catalog, before: None, delivered: &delivered, excluded: &[], writer: None };
+        known.numbers(&columns).expect("they are told apart")
     }
 
     #[test]

@@ -199,6 +199,7 @@ impl Relations {
         &mut self,
         relation: Relation<'_>,
         turn: Turn,
+        writer: Option<u32>,
         side: &mut Side<P>,
         settings: &Settings,
         types: &mut Types,
@@ -219,6 +220,7 @@ impl Relations {
             catalog: described.as_ref(),
             before: before.map(|mapped| &mapped.table),
             delivered: &delivered,
+            writer,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
