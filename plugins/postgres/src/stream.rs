@@ -331,7 +331,8 @@ impl Decoding {
             Some(transaction) => Some(begun(transaction)).filter(Partial::is_begun),
             None => self.resume,
         };
-        let marks = self.relations.marks().clone();
+        let mut marks = self.relations.marks().clone();
+        marks.pass(self.end);
         Position { cluster: self.cluster, end: self.end, partial, marks }
     }
 
@@ -507,6 +508,9 @@ impl Decoding {
     ) -> Result<(), Failure> {
         let Some(header) = self.count(change.op)? else { return Ok(()) };
         let Some(replicated) = self.relations.get(relation)? else { return Ok(()) };
+        if replicated.is_loaded_with(header.transaction as u32, Lsn(header.version.commit)) {
+            return Ok(());
+        }
         let found = match change.new {
             Some(new) if replicated.is_loading() && side.has_moment_for(header.version.commit) => {
                 loading::fetch(side, replicated, new, change.old)?
@@ -526,8 +530,11 @@ impl Decoding {
     /// before; written after the destination was emptied, these would stay. Once the load has ended they are
     /// all there, and all go.
     fn waits_for_load<P: Peer>(&mut self, relations: &[u8], side: &Side<P>) -> Result<bool, Failure> {
+        let Some(Transaction { number, commit, .. }) = self.transaction else { return Ok(false) };
         for oid in oids(relations) {
-            let loads = self.relations.get(oid)?.is_some_and(|replicated| replicated.is_loading());
+            let loads = self.relations.get(oid)?.is_some_and(|replicated| {
+                replicated.is_loading() && !replicated.is_loaded_with(number, commit)
+            });
             if loads && side.is_beside_load() {
                 return Ok(true);
             }
@@ -546,6 +553,9 @@ impl Decoding {
         for oid in relations {
             let Some(header) = self.count(Op::Truncate)? else { continue };
             let Some(replicated) = self.relations.get(oid)? else { continue };
+            if replicated.is_loaded_with(header.transaction as u32, Lsn(header.version.commit)) {
+                continue;
+            }
             let table = replicated.index_in(out);
             out.writer.begin_row(table, &header);
             out.writer.end_row();
