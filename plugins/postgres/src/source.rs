@@ -346,8 +346,8 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &server, &self.settings, &position)?;
-        self.stream =
-            Some(Stream::new(replication, cluster, &position, relations, Surroundings::new(server)));
+        let surroundings = Surroundings::new(server, &tables);
+        self.stream = Some(Stream::new(replication, cluster, &position, relations, surroundings));
         Ok(())
     }
 

@@ -70,11 +70,17 @@ impl Described<'_> {
         }
         if batch_columns.iter().all(|column| column.key == 0) {
             let message = "the table has no primary key or replica identity index any more";
+            let sql = mapping.name.sql();
+            // Another key does not help where the server is told to look for none, or for an index that is gone.
+            let hint = match relation.identity {
+                b'i' | b'n' => format!(
+                    "ALTER TABLE {sql} REPLICA IDENTITY DEFAULT where it has a primary key, or REPLICA IDENTITY USING INDEX … \
+                     with a unique index of NOT NULL columns; then resume the mirror"
+                ),
+                _ => format!("ALTER TABLE {sql} ADD PRIMARY KEY, then resume the mirror"),
+            };
             return Err(Failure::permanent("key_missing", message)
-                .with_hint(format!(
-                    "ALTER TABLE {} ADD PRIMARY KEY, then resume the mirror",
-                    mapping.name.sql()
-                ))
+                .with_hint(hint)
                 .with_table(mapping.name.to_string()));
         }
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
