@@ -27,6 +27,17 @@ pub(crate) const INSERTS_OPEN_MAX: usize = 4;
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;
 
+/// Bytes of values that are read back for rows of one target together. They are held twice for a moment.
+pub(crate) const READ_BACK_BYTES: usize = 16 << 20;
+
+/// Bytes of values read back together at which the write is tried again by a new instance, which knows nothing of the
+/// target's rows and begins with one: a few more would be more than a guest may hold.
+pub(crate) const READ_BACK_BYTES_MAX: usize = 160 << 20;
+
+/// How many times as many rows as before are read back together while their values are small. So a target whose values are
+/// large is known before many of them are asked for.
+pub(crate) const READ_BACK_GROWTH: usize = 4;
+
 /// Keys of one read-back of unchanged values.
 pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
 

@@ -8,6 +8,7 @@
 
 mod deferred;
 mod described;
+pub(crate) mod identity;
 mod in_progress;
 mod joined;
 mod loading;
@@ -21,7 +22,7 @@ use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use crate::cluster::Cluster;
-use crate::config::{PAUSE_MS, READ_BYTES_MAX};
+use crate::config::{PAUSE_MS, READ_BYTES_MAX, batch_room};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{
@@ -220,11 +221,16 @@ impl<S: Session> Stream<S> {
             let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
             let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
             let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
+            // A large row is not held beside the next one.
+            self.inbox = Vec::new();
             self.inbox = self
                 .session
                 .stream_read(bytes_max, wait_ms)
                 .map_err(|error| slot::stream_failure(error, settings))?;
             self.taken = 0;
+            if self.inbox.len() > limits.bytes_max as usize {
+                out.writer.make_room(batch_room(0, self.inbox.len(), limits.bytes_max));
+            }
             if self.inbox.is_empty() {
                 break;
             }
@@ -262,7 +268,7 @@ impl<S: Session> Stream<S> {
 
     fn outgoing(&mut self, limits: Limits) -> Outgoing {
         let waiting = self.inbox.len() - self.taken;
-        let capacity = (waiting + waiting / 4).min(limits.bytes_max as usize) + 1024;
+        let capacity = batch_room(waiting + waiting / 4, waiting, limits.bytes_max);
         Outgoing {
             generation: self.decoding.relations.next_generation(),
             writer: BatchWriter::with_capacity(capacity),

@@ -16,12 +16,13 @@
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
 //! Public: [`Postgres`], [`Session`], [`Attempt`], [`ClickHouse`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
-//! [`Row`], [`until`], [`until_within`].
+//! [`Row`], [`until`], [`until_within`], [`peak_mib`], [`reset_peak`].
 
 mod clickhouse;
 mod config;
 mod http;
 mod leash;
+mod memory;
 mod port;
 mod postgres;
 mod process;
@@ -36,6 +37,7 @@ mod wait;
 
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
+pub use memory::{peak_mib, reset_peak};
 pub use postgres::{Attempt, Postgres, Session};
 pub use schemathesis::Schemathesis;
 pub use sshd::Sshd;
