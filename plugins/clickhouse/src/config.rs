@@ -54,6 +54,9 @@ pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);
 /// How deep a column's type may be nested; deeper ones occur in no table that rows can go to.
 pub(crate) const TYPE_DEPTH_MAX: usize = 16;
 
+/// Targets that one statement asks for: some 50 kB of names.
+pub(crate) const TARGETS_ASKED_MAX: usize = 500;
+
 /// Keys of one statement of a comparison: what a batch of a megabyte has, unless its rows are tiny. More of
 /// them cost the server no less for a key.
 pub(crate) const COMPARED_KEYS_MAX: usize = 10_000;

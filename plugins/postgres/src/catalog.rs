@@ -102,9 +102,10 @@ pub(crate) fn tables_named<'a>(
     for names in names.chunks(CATALOG_TABLES_MAX) {
         let pairs: Vec<String> = names
             .iter()
-            .map(|name| format!("({}, {})", literal(&name.schema), literal(&name.name)))
+            .map(|name| format!("({}::name, {}::name)", literal(&name.schema), literal(&name.name)))
             .collect();
-        for table in read(side, &format!("(n.nspname, c.relname) IN ({})", pairs.join(", ")))? {
+        // Values are joined; a list would be compared with every table of the database.
+        for table in read(side, &format!("(n.nspname, c.relname) IN (VALUES {})", pairs.join(", ")))? {
             found.insert(table.name.clone(), table);
         }
     }

@@ -4,6 +4,8 @@
 //! and of columns that a publication leaves out. Who was away cannot see it either, but for what was
 //! remembered.
 
+use std::collections::HashSet;
+
 use crate::attributes::Attributes;
 use crate::entry::Entry;
 use crate::lsn::Lsn;
@@ -30,6 +32,7 @@ pub(crate) struct Marks {
     /// What was changed by an earlier transaction than this was seen when the tables were last looked at;
     /// 0 before that.
     pub(crate) horizon: u64,
+    /// In the order of their names' digests: a mirror may have ten thousand.
     tables: Vec<Mark>,
 }
 
@@ -40,25 +43,24 @@ impl Marks {
     }
 
     pub(crate) fn get(&self, name: &TableName) -> Option<&Mark> {
-        let name = digest(name);
-        self.tables.iter().find(|mark| mark.name == name)
+        self.place(digest(name)).ok().map(|at| &self.tables[at])
     }
 
     pub(crate) fn get_mut(&mut self, name: &TableName) -> Option<&mut Mark> {
-        let name = digest(name);
-        self.tables.iter_mut().find(|mark| mark.name == name)
+        self.place(digest(name)).ok().map(|at| &mut self.tables[at])
     }
 
     /// Marks a table that has no mark yet.
     pub(crate) fn add(&mut self, name: &TableName, oid: u32, file: u32, delivered: Attributes) {
-        if self.get(name).is_none() {
-            self.tables.push(Mark { name: digest(name), oid, file, delivered, entry: None });
+        let name = digest(name);
+        if let Err(at) = self.place(name) {
+            self.tables.insert(at, Mark { name, oid, file, delivered, entry: None });
         }
     }
 
     /// Forgets the marks of all tables but these.
     pub(crate) fn keep<'a>(&mut self, names: impl IntoIterator<Item = &'a TableName>) {
-        let names: Vec<u64> = names.into_iter().map(digest).collect();
+        let names: HashSet<u64> = names.into_iter().map(digest).collect();
         self.tables.retain(|mark| names.contains(&mark.name));
     }
 
@@ -105,7 +107,8 @@ impl Marks {
         }
         let mut marks = Self::read_without_entries(rest)?;
         for (name, entry) in entries {
-            marks.tables.iter_mut().find(|mark| mark.name == name)?.entry = Some(entry);
+            let at = marks.place(name).ok()?;
+            marks.tables[at].entry = Some(entry);
         }
         Some(marks)
     }
@@ -123,7 +126,13 @@ impl Marks {
             tables.push(Mark { name: u64::from_le_bytes(*name), oid, file, delivered, entry: None });
             rest = after;
         }
+        tables.sort_by_key(|mark| mark.name);
         Some(Self { horizon: u64::from_le_bytes(*horizon), tables })
+    }
+
+    /// Where the mark of a name is, or belongs.
+    fn place(&self, name: u64) -> Result<usize, usize> {
+        self.tables.binary_search_by_key(&name, |mark| mark.name)
     }
 }
 

@@ -34,7 +34,12 @@ impl Known<'_> {
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-        match self.by_drops(&names, &numbers) {
+        let replaced = |(column, named): (&RelationColumn<'_>, &i32)| match named {
+            0 => self.of_catalog(column.name).map_or(0, |found| found.attribute),
+            _ => 0,
+        };
+        let others: Vec<i32> = columns.iter().zip(&by_name).map(replaced).collect();
+        match self.by_drops(&names, &numbers, &others) {
             Told::Numbers(numbers) => return Some(numbers),
             Told::Unclear => return None,
             Told::Nothing => {}
@@ -48,8 +53,7 @@ impl Known<'_> {
 
     /// The number of the catalog's column of the same name; 0 where that one came later than the message.
     fn by_name(&self, column: &RelationColumn<'_>) -> i32 {
-        let same = |found: &&CatalogColumn| found.name == column.name;
-        let Some(found) = self.catalog.columns.iter().find(same) else { return 0 };
+        let Some(found) = self.of_catalog(column.name) else { return 0 };
         let is_new = !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
         let other_type = (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier);
         let before =
@@ -59,6 +63,10 @@ impl Known<'_> {
         // Nothing but the type tells a column from the one that was made in its place at the end of the table.
         let replaces = is_new && other_type && (had_other || self.before.is_none());
         if replaces { 0 } else { found.attribute }
+    }
+
+    fn of_catalog(&self, name: &str) -> Option<&CatalogColumn> {
+        self.catalog.columns.iter().find(|found| found.name == name)
     }
 
     /// Takes numbers back, as few as it takes, so that the rest rises as the columns do, with room for those between.

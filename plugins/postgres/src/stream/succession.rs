@@ -23,8 +23,8 @@ pub(super) enum Told {
 }
 
 impl Known<'_> {
-    /// The columns of a message, of which some are known by name; 0 stands for the others.
-    pub(super) fn by_drops(&self, names: &[&str], named: &[i32]) -> Told {
+    /// The columns of a message, of which some are known by name, and of others what they are not; 0 stands for neither.
+    pub(super) fn by_drops(&self, names: &[&str], named: &[i32], others: &[i32]) -> Told {
         let Some(writer) = self.writer.filter(|_| !self.delivered.is_empty()) else { return Told::Nothing };
         let mut drops: Vec<Dropped> = self.catalog.dropped.clone();
         if !drops.iter().any(|dropped| self.is_near(dropped.attribute)) {
@@ -45,12 +45,19 @@ impl Known<'_> {
         };
         match (told, fitting.as_slice()) {
             (Some(told), fitting) if fits(told) || fitting.is_empty() => Told::Numbers(told.clone()),
-            (None, [one]) => Told::Numbers((*one).clone()),
+            (None, fitting) if !fitting.is_empty() => {
+                let may_be = |list: &&&Vec<i32>| !list.iter().zip(others).any(|(list, other)| list == other);
+                let mut left = fitting.iter().filter(may_be);
+                match (left.next(), left.next()) {
+                    (Some(one), None) => Told::Numbers((*one).clone()),
+                    _ => Told::Unclear,
+                }
+            }
             (Some(told), [one]) if self.was_named_otherwise(names, told, one) => {
                 Told::Numbers((*one).clone())
             }
-            (Some(_), _) | (None, [_, _, ..]) => Told::Unclear,
-            (None, []) => Told::Nothing,
+            (Some(_), _) => Told::Unclear,
+            (None, _) => Told::Nothing,
         }
     }
 
@@ -110,7 +117,7 @@ mod tests {
         let columns = columns.iter().map(|&(attribute, name)| CatalogColumn {
             attribute,
             name: name.to_owned(),
-            type_oid: 23,
+            type_oid: if name == "other type" { 25 } else { 23 },
             type_modifier: -1,
             not_null: false,
             generated: false,
@@ -193,6 +200,11 @@ mod tests {
         // Its own transaction: the name tells, or nothing does.
         assert_eq!(case.numbers(DROP, &["id", "c"]), Some(vec![1, 3]));
         assert_eq!(case.numbers(DROP, &["id", "b"]), None);
+        // One of another type than the column that was made under its name is the one from before.
+        let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
+        let case =
+            Case { now: &now, delivered: &[(1, "id"), (2, "other type")], excluded: &[], is_fresh: true };
+        assert_eq!(case.numbers(DROP, &["id", "other type"]), Some(vec![1, 2]));
     }
 
     #[test]

@@ -96,6 +96,8 @@ struct Generator {
     tarn_runs: bool,
     clickhouse_runs: bool,
     paused: bool,
+    /// Whether an edit waits for what is open: another one would wait for it in vain.
+    edit_waits: bool,
     steps: Vec<Step>,
 }
 
@@ -122,6 +124,7 @@ impl Program {
             tarn_runs: true,
             clickhouse_runs: true,
             paused: false,
+            edit_waits: false,
             steps: Vec::new(),
         };
         let setup = generator.setup();
@@ -279,6 +282,7 @@ impl Generator {
 
     /// Ends what is open, so that no statement waits for another connection's.
     fn end_transactions(&mut self) {
+        self.edit_waits = false;
         for session in 0..SESSIONS {
             if std::mem::take(&mut self.in_transaction[session]) {
                 let end = if self.dice.chance(75) { "COMMIT" } else { "ROLLBACK" };
@@ -402,9 +406,10 @@ impl Generator {
             return;
         }
         // What is open would make the edit wait, and what follows it too.
-        if self.dice.chance(70) {
+        if self.dice.chance(70) || self.edit_waits {
             self.end_transactions();
         }
+        self.edit_waits = self.in_transaction.contains(&true);
         self.mirrored.extend(added.iter().cloned());
         self.paused = false;
         self.steps.push(Step::Edit { removed, added });
