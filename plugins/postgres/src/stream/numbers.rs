@@ -34,12 +34,12 @@ impl Known<'_> {
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-        let replaced = |(column, named): (&RelationColumn<'_>, &i32)| match named {
-            0 => self.of_catalog(column.name).map_or(0, |found| found.attribute),
-            _ => 0,
-        };
-        let others: Vec<i32> = columns.iter().zip(&by_name).map(replaced).collect();
-        match self.by_drops(&names, &numbers, &others) {
+        // Where a column was dropped, one of another type than the message's is hardly the message's.
+        let other = |column: &RelationColumn<'_>| self.other_type(column).map_or(0, |found| found.attribute);
+        let others: Vec<i32> = columns.iter().map(other).collect();
+        let doubted =
+            numbers.iter().zip(&others).map(|(number, other)| if number == other { 0 } else { *number });
+        match self.by_drops(&names, &doubted.collect::<Vec<_>>(), &others) {
             Told::Numbers(numbers) => return Some(numbers),
             Told::Unclear => return None,
             Told::Nothing => {}
@@ -54,15 +54,23 @@ impl Known<'_> {
     /// The number of the catalog's column of the same name; 0 where that one came later than the message.
     fn by_name(&self, column: &RelationColumn<'_>) -> i32 {
         let Some(found) = self.of_catalog(column.name) else { return 0 };
-        let is_new = !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
-        let other_type = (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier);
         let before =
             self.before.and_then(|table| table.columns.iter().find(|known| known.name == column.name));
         let had_other =
             before.is_some_and(|known| known.attribute != 0 && known.attribute != found.attribute);
         // Nothing but the type tells a column from the one that was made in its place at the end of the table.
-        let replaces = is_new && other_type && (had_other || self.before.is_none());
+        let replaces = self.other_type(column).is_some() && (had_other || self.before.is_none());
         if replaces { 0 } else { found.attribute }
+    }
+
+    /// The catalog's column of the same name, where the stream has not had it and its type is another one.
+    fn other_type(&self, column: &RelationColumn<'_>) -> Option<&CatalogColumn> {
+        let is_new =
+            |found: &CatalogColumn| !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
+        let other_type = |found: &CatalogColumn| {
+            (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier)
+        };
+        self.of_catalog(column.name).filter(|found| is_new(found) && other_type(found))
     }
 
     fn of_catalog(&self, name: &str) -> Option<&CatalogColumn> {

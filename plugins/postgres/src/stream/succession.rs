@@ -152,6 +152,11 @@ mod tests {
 
     impl Case<'_> {
         fn numbers(&self, writer: u32, message: &[&str]) -> Option<Vec<i32>> {
+            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
+            self.numbers_of(writer, &message)
+        }
+
+        fn numbers_of(&self, writer: u32, message: &[(&str, u32)]) -> Option<Vec<i32>> {
             let columns = self.delivered.iter().map(|&(attribute, name)| Column {
                 name: name.to_owned(),
                 data_type: Type::Int4,
@@ -176,10 +181,10 @@ mod tests {
                 excluded: &excluded,
                 writer: Some(writer),
             };
-            let columns = message.iter().map(|&name| RelationColumn {
+            let columns = message.iter().map(|&(name, type_oid)| RelationColumn {
                 in_key: false,
                 name,
-                type_oid: 23,
+                type_oid,
                 type_modifier: -1,
             });
             known.numbers(&columns.collect::<Vec<_>>())
@@ -228,6 +233,15 @@ mod tests {
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_column_added_and_replaced_meanwhile_by_one_of_another_type_is_told() {
+        let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
+        // The description before had neither.
+        let case = Case { now: &now, delivered: &[(1, "id")], excluded: &[], is_fresh: false };
+        assert_eq!(case.numbers_of(BEFORE, &[("id", 23), ("other type", 23)]), Some(vec![1, 2]));
+        assert_eq!(case.numbers_of(AFTER, &[("id", 23), ("other type", 25)]), Some(vec![1, 3]));
     }
 
     #[test]

@@ -264,7 +264,14 @@ impl Play {
         });
         let edit = json!({"flowJobName": MIRROR, "requestedFlowState": "STATUS_RUNNING",
             "flowConfigUpdate": {"cdcFlowConfigUpdate": update}});
-        let answer = self.scene.try_post("mirrors/state_change", &edit);
+        let mut answer = self.scene.try_post("mirrors/state_change", &edit);
+        if answer.text().contains(" is there, and ") {
+            // Its columns are others by now, and this is the remedy.
+            for name in &added {
+                self.scene.clickhouse.query(&format!("DROP TABLE IF EXISTS {name}"));
+            }
+            answer = self.scene.try_post("mirrors/state_change", &edit);
+        }
         if answer.status != 200 || answer.json() != json!({}) && answer.json()["ok"] != true {
             return Err(format!("an edit is refused: {}", answer.text()));
         }
