@@ -96,7 +96,7 @@ struct Generator {
     tarn_runs: bool,
     clickhouse_runs: bool,
     paused: bool,
-    /// Whether an edit waits for what is open: another one would wait for it in vain.
+    /// Whether an edit may wait for what is open: another one would wait for it in vain.
     edit_waits: bool,
     steps: Vec<Step>,
 }
@@ -282,7 +282,6 @@ impl Generator {
 
     /// Ends what is open, so that no statement waits for another connection's.
     fn end_transactions(&mut self) {
-        self.edit_waits = false;
         for session in 0..SESSIONS {
             if std::mem::take(&mut self.in_transaction[session]) {
                 let end = if self.dice.chance(75) { "COMMIT" } else { "ROLLBACK" };
@@ -409,7 +408,7 @@ impl Generator {
         if self.dice.chance(70) || self.edit_waits {
             self.end_transactions();
         }
-        self.edit_waits = self.in_transaction.contains(&true);
+        self.edit_waits = true;
         self.mirrored.extend(added.iter().cloned());
         self.paused = false;
         self.steps.push(Step::Edit { removed, added });
@@ -435,6 +434,7 @@ impl Generator {
         self.start_tarn();
         self.start_clickhouse();
         self.paused = false;
+        self.edit_waits = false;
         self.steps.push(Step::Compare);
     }
 }
