@@ -64,6 +64,13 @@ impl Marks {
         self.tables.retain(|mark| names.contains(&mark.name));
     }
 
+    /// Moves the places of the entries on: the stream is behind them still.
+    pub(crate) fn extend_entries(&mut self, until: Lsn) {
+        for entry in self.tables.iter_mut().filter_map(|mark| mark.entry.as_mut()) {
+            entry.until = entry.until.max(until);
+        }
+    }
+
     /// Forgets the entries that the stream has passed.
     pub(crate) fn pass(&mut self, end: Lsn) {
         for mark in &mut self.tables {

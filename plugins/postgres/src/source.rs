@@ -355,6 +355,8 @@ impl<P: Peer> PostgresSource<P> {
     /// stays: somebody may have taken a table out and put it back since, without a load after it.
     fn note_entries(&mut self, before: &Marks, marks: &mut Marks) -> Result<(), Failure> {
         let Publication::Managed(publication) = &self.settings.publication else { return Ok(()) };
+        // A load that has ended since the last look ended before now.
+        marks.extend_entries(log_end(&mut self.side)?.lsn);
         let loading: Vec<&TableName> =
             self.settings.tables.iter().filter(|table| table.loading).map(|table| &table.name).collect();
         if loading.is_empty() {

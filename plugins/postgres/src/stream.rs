@@ -518,7 +518,10 @@ impl Decoding {
             return Ok(());
         }
         let found = match change.new {
-            Some(new) if replicated.is_loading() && side.has_moment_for(header.version.commit) => {
+            Some(new)
+                if replicated.may_lack(Lsn(header.version.commit))
+                    && side.has_moment_for(header.version.commit) =>
+            {
                 loading::fetch(side, replicated, new, change.old)?
             }
             _ => Found::Values(Vec::new()),

@@ -100,6 +100,13 @@ impl Replicated {
         self.entry.is_some_and(|entry| entry.is_after(transaction, commit))
     }
 
+    /// Whether the destination may lack the row that a change of this commit leaves values out of: its load has not
+    /// brought it yet, or saw it gone.
+    #[inline]
+    pub(super) fn may_lack(&self, commit: Lsn) -> bool {
+        self.loading || self.entry.is_some_and(|entry| commit < entry.until)
+    }
+
     /// The table as the host is told of it.
     pub(super) fn description(&self) -> Description {
         Description { table: self.mapped.table.clone(), fills: self.fills.clone() }
