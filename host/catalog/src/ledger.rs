@@ -108,7 +108,8 @@ impl Catalog {
             "SELECT t.source_table, t.destination_table, m.name, t.planned, COUNT(p.number),
                  CAST(COALESCE(SUM(p.done), 0) AS BIGINT), CAST(COALESCE(SUM(p.row_count), 0) AS BIGINT),
                  MIN(p.started_us),
-                 CAST(COALESCE(SUM(CASE WHEN p.done = 1 THEN p.finished_us - p.started_us END), 0) AS BIGINT)
+                 CAST(COALESCE(SUM(CASE WHEN p.done = 1 AND p.finished_us > p.started_us
+                               THEN p.finished_us - p.started_us END), 0) AS BIGINT)
              FROM snapshot_tables t
              JOIN mirrors m ON m.id = t.mirror_id
              LEFT JOIN snapshot_partitions p

@@ -30,6 +30,12 @@ pub(crate) const TEARDOWN_PAUSE: Duration = Duration::from_secs(2);
 /// How long a check of a new mirror may take, both sides together: clients wait 60 s.
 pub(crate) const VALIDATION_DEADLINE: Duration = Duration::from_secs(25);
 
+/// How much longer it may take for each of its tables, of which both sides are asked.
+pub(crate) const VALIDATION_DEADLINE_OF_TABLE: Duration = Duration::from_millis(3);
+
+/// How long it may take at most: the rest of the minute is for the answer.
+pub(crate) const VALIDATION_DEADLINE_MAX: Duration = Duration::from_secs(55);
+
 /// How long all runs together may take to end when the process is asked to. Above the loop's own drain
 /// deadline, below the 10 s after which container runtimes kill.
 pub(crate) const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(9);

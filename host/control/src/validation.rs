@@ -6,7 +6,7 @@ use tarn_model::{Failure, Problem};
 use tarn_wasm::NoLog;
 use tokio::time::timeout;
 
-use crate::config::VALIDATION_DEADLINE;
+use crate::config::{VALIDATION_DEADLINE, VALIDATION_DEADLINE_MAX, VALIDATION_DEADLINE_OF_TABLE};
 use crate::guest_settings::{self, Errand};
 use crate::hooks::{Pending, Purpose, Validation, Validator};
 use crate::plugins::Plugins;
@@ -55,15 +55,15 @@ impl ConnectorValidator {
 impl Validator for ConnectorValidator {
     fn validate<'a>(&'a self, validation: Validation<'a>) -> Pending<'a, Vec<Problem>> {
         Box::pin(async move {
-            match timeout(VALIDATION_DEADLINE, self.look(validation)).await {
+            let tables = u32::try_from(validation.spec.tables.len()).unwrap_or(u32::MAX);
+            let deadline = VALIDATION_DEADLINE + VALIDATION_DEADLINE_OF_TABLE.saturating_mul(tables);
+            let deadline = deadline.min(VALIDATION_DEADLINE_MAX);
+            match timeout(deadline, self.look(validation)).await {
                 Ok(Ok(problems)) => problems,
                 Ok(Err(failure)) => vec![Problem::new(failure.table, failure.message, failure.hint)],
                 Err(_) => vec![Problem::new(
                     "connection_configs",
-                    format!(
-                        "source and destination did not answer within {} s",
-                        VALIDATION_DEADLINE.as_secs()
-                    ),
+                    format!("source and destination did not answer within {} s", deadline.as_secs()),
                     "see whether both can be reached, then try again",
                 )],
             }

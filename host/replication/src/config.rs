@@ -38,6 +38,10 @@ pub const DRAIN_DEADLINE: Duration = Duration::from_secs(8);
 /// filling) and the sandboxes two more: four workers stay under 150 MB.
 pub const SNAPSHOT_BATCH_BYTES_MAX: u64 = 8 * MIB;
 
+/// Writes' worth of bytes from which a snapshot worker reads and writes by turns. So much is read at once only where
+/// single rows are many megabytes; each is in memory several times on its way.
+pub const SNAPSHOT_WIDE_BATCHES: u64 = 2;
+
 /// Tries of one partition whose source fails with passing trouble, before the whole run is given up. One
 /// lost connection is mended in place; where the second fails too, the held point is gone most likely, and
 /// only the caller can hold a new one.

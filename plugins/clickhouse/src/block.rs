@@ -16,6 +16,13 @@ impl Block {
         Self { bytes: Vec::with_capacity(bytes.min(PIECE_BYTES) + PIECE_BYTES_SLACK), rows: 0 }
     }
 
+    /// Makes room for a large row before it is written, and for no more than that.
+    pub(crate) fn make_room(&mut self, row_bytes: usize) {
+        if row_bytes > PIECE_BYTES_SLACK {
+            self.bytes.reserve_exact(row_bytes + PIECE_BYTES_SLACK);
+        }
+    }
+
     /// Whether it is worth a call of the host.
     pub(crate) fn is_a_piece(&self) -> bool {
         self.bytes.len() >= PIECE_BYTES

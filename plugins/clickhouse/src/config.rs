@@ -27,6 +27,17 @@ pub(crate) const INSERTS_OPEN_MAX: usize = 4;
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;
 
+/// Bytes of values that are read back for rows of one target together. They are held twice for a moment.
+pub(crate) const READ_BACK_BYTES: usize = 16 << 20;
+
+/// Bytes of values read back together at which the write is tried again by a new instance, which knows nothing of the
+/// target's rows and begins with one: a few more would be more than a guest may hold.
+pub(crate) const READ_BACK_BYTES_MAX: usize = 160 << 20;
+
+/// How many times as many rows as before are read back together while their values are small. So a target whose values are
+/// large is known before many of them are asked for.
+pub(crate) const READ_BACK_GROWTH: usize = 4;
+
 /// Keys of one read-back of unchanged values.
 pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
 
@@ -42,6 +53,9 @@ pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);
 
 /// How deep a column's type may be nested; deeper ones occur in no table that rows can go to.
 pub(crate) const TYPE_DEPTH_MAX: usize = 16;
+
+/// Targets that one statement asks for: some 50 kB of names.
+pub(crate) const TARGETS_ASKED_MAX: usize = 500;
 
 /// Keys of one statement of a comparison: what a batch of a megabyte has, unless its rows are tiny. More of
 /// them cost the server no less for a key.

@@ -35,6 +35,7 @@ pub(crate) fn evolve(
     client: &mut impl Client,
     schema: &[Description],
 ) -> Result<(), Failure> {
+    let present = targets.present(client, schema.iter().map(|description| &description.table))?;
     for description in schema {
         let table = &description.table;
         if targets.mapping(table).is_none() {
@@ -44,7 +45,11 @@ pub(crate) fn evolve(
         let range = targets.range(client)?;
         let doing = format!("preparing table {}", design.target);
         let failed = |error| of_error(error, &doing).with_table(table.qualified_name());
-        let statements = match targets.find(client, &design.target)? {
+        let existing = match present.contains(&design.target) {
+            true => targets.find(client, &design.target)?,
+            false => None,
+        };
+        let statements = match existing {
             None => vec![targets.ddl.create(&design)],
             Some(existing) => {
                 refuse_foreign(targets, &design.target, &existing)?;

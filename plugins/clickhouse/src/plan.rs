@@ -1,10 +1,13 @@
 //! How rows of one version of a source's table become rows of its target.
 
+use std::cell;
+
 use tarn_batch::{Before, Cell, Cells, DecodeError, Op, Row, Table, Version};
 use tarn_sdk::Failure;
 use tarn_sdk::sql::clickhouse::ident;
 
 use crate::calendar_range::CalendarRange;
+use crate::config::{PENDING_ROWS_MAX, READ_BACK_BYTES, READ_BACK_GROWTH};
 use crate::design::{Design, Engine, OwnColumns};
 use crate::emptied;
 use crate::encoder::Encoder;
@@ -36,6 +39,8 @@ pub(crate) struct Plan {
     /// What the server calls the types of the columns that every target has, in their order.
     pub(crate) own_types: [String; 3],
     pub(crate) settings: Vec<(String, String)>,
+    /// Rows that values are read back for together, by what those of before took.
+    pending_max: cell::Cell<usize>,
 }
 
 /// How one column is written.
@@ -75,6 +80,18 @@ pub(crate) struct Stamp {
 }
 
 impl Plan {
+    /// How many rows may wait for values that are read back.
+    pub(crate) fn pending_max(&self) -> usize {
+        self.pending_max.get()
+    }
+
+    /// Notes what the values of so many rows took.
+    pub(crate) fn note_read_back(&self, rows: usize, bytes: usize) {
+        let fitting = READ_BACK_BYTES / (bytes / rows.max(1)).max(1);
+        let most = (self.pending_max.get() * READ_BACK_GROWTH).min(PENDING_ROWS_MAX);
+        self.pending_max.set(fitting.clamp(1, most));
+    }
+
     /// Puts a design and the table that is there together.
     pub(crate) fn new(
         design: &Design,
@@ -132,6 +149,7 @@ impl Plan {
             header,
             own_types,
             settings: settings(&columns),
+            pending_max: cell::Cell::new(1),
             columns,
         })
     }

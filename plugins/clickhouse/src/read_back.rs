@@ -4,13 +4,15 @@
 //! ClickHouse is written whole, so the value comes from the latest version of the same key.
 
 use std::collections::HashMap;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
 
 use tarn_batch::{Cell, Row};
 use tarn_sdk::Failure;
 use tarn_sdk::sql::clickhouse::ident;
 
 use crate::client::Client;
-use crate::config::{LOOKUP_KEYS_MAX, LOOKUP_SQL_BYTES_MAX};
+use crate::config::{LOOKUP_KEYS_MAX, LOOKUP_SQL_BYTES_MAX, READ_BACK_BYTES_MAX};
 use crate::failure::{code, of_error};
 use crate::key_literal;
 use crate::plan::{Image, Plan, PlannedColumn, RowError};
@@ -26,7 +28,28 @@ pub(crate) struct Earlier {
     pub(crate) version: u128,
     pub(crate) deleted: bool,
     /// The wanted columns as the target holds them; none of a deleted row that is part of the same write.
-    pub(crate) values: Vec<Vec<u8>>,
+    pub(crate) values: Vec<Value>,
+}
+
+/// A value as the target holds it: a part of the answer that brought it, which may be large and is not copied.
+#[derive(Debug, Clone)]
+pub(crate) struct Value {
+    answer: Rc<Vec<u8>>,
+    range: Range<usize>,
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.answer[self.range.clone()]
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { range: 0..bytes.len(), answer: Rc::new(bytes) }
+    }
 }
 
 /// A key to look for, as a row of a tuple list.
@@ -74,7 +97,8 @@ pub(crate) fn read_back(
     wanted: &[Wanted],
 ) -> Result<HashMap<Key, Earlier>, Failure> {
     let doing = "reading unchanged values back from";
-    ReadBack { plan, columns, until: None, keys_max: LOOKUP_KEYS_MAX, doing, settings: "" }
+    let bytes_max = READ_BACK_BYTES_MAX;
+    ReadBack { plan, columns, until: None, keys_max: LOOKUP_KEYS_MAX, bytes_max, doing, settings: "" }
         .read(client, wanted)
 }
 
@@ -88,6 +112,8 @@ pub(crate) struct ReadBack<'a> {
     pub(crate) until: Option<u128>,
     /// Keys of one statement.
     pub(crate) keys_max: usize,
+    /// Bytes of all statements' answers; the first one may have more.
+    pub(crate) bytes_max: usize,
     /// For people: a fragment that the target's name follows.
     pub(crate) doing: &'static str,
     /// Settings of the statement; may be empty.
@@ -104,12 +130,20 @@ impl ReadBack<'_> {
         let mut found = HashMap::with_capacity(wanted.len());
         let mut rest = wanted;
         let mut keys_max = self.keys_max;
+        let mut bytes = 0;
         while !rest.is_empty() {
             let count = fitting(rest, keys_max);
             let (chunk, later) = rest.split_at(count);
             match client.query(&self.statement(chunk)) {
                 Ok(answer) => {
-                    self.parse(&answer, &mut found)?;
+                    bytes += answer.len();
+                    if bytes > self.bytes_max && !later.is_empty() {
+                        let message = format!("{} {}: the values are large", self.doing, self.plan.target);
+                        return Err(Failure::retry("values_large", message)
+                            .with_hint("fewer rows at once are tried")
+                            .with_table(self.plan.table.qualified_name()));
+                    }
+                    self.parse(&Rc::new(answer), &mut found)?;
                     rest = later;
                 }
                 // The values are large: fewer of them.
@@ -146,7 +180,7 @@ impl ReadBack<'_> {
         )
     }
 
-    fn parse(&self, answer: &[u8], found: &mut HashMap<Key, Earlier>) -> Result<(), Failure> {
+    fn parse(&self, answer: &Rc<Vec<u8>>, found: &mut HashMap<Key, Earlier>) -> Result<(), Failure> {
         let Self { plan, columns, doing, .. } = *self;
         let types = |sources: &[usize]| -> Vec<_> {
             sources.iter().filter_map(|&source| plan.column(source)).map(column_type).collect()
@@ -160,7 +194,7 @@ impl ReadBack<'_> {
             );
         };
         while !rest.is_empty() {
-            let row = parse_row(&key_types, &value_types, rest);
+            let row = parse_row(&key_types, &value_types, answer, rest);
             let Some((key, earlier, after)) = row else {
                 let message = format!("{doing} {}: the answer breaks off", plan.target);
                 return Err(Failure::retry("clickhouse_unreachable", message));
@@ -192,9 +226,11 @@ fn column_type(column: &PlannedColumn) -> &TargetType {
     &column.data_type
 }
 
+/// The row at the start of what is left of an answer.
 fn parse_row<'a>(
     keys: &[&TargetType],
     values: &[&TargetType],
+    answer: &Rc<Vec<u8>>,
     row: &'a [u8],
 ) -> Option<(Key, Earlier, &'a [u8])> {
     let mut rest = row;
@@ -205,7 +241,8 @@ fn parse_row<'a>(
     let mut found = Vec::with_capacity(values.len());
     for data_type in values {
         let (value, after) = split_value(data_type, rest)?;
-        found.push(value.to_vec());
+        let start = answer.len() - rest.len();
+        found.push(Value { answer: Rc::clone(answer), range: start..start + value.len() });
         rest = after;
     }
     let (version, rest) = rest.split_first_chunk::<16>()?;

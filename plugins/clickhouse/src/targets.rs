@@ -1,13 +1,16 @@
 //! The mirror's targets: which table goes where, and how.
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tarn_batch::{Table, split_table_name};
+use tarn_sdk::sql::clickhouse::literal;
 use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure};
 
 use crate::beside;
 use crate::calendar_range::CalendarRange;
-use crate::client::Client;
+use crate::client::{Client, text_rows};
+use crate::config::TARGETS_ASKED_MAX;
 use crate::ddl::Ddl;
 use crate::design::Design;
 use crate::evolve;
@@ -23,6 +26,8 @@ pub(crate) struct Targets {
     range: Option<CalendarRange>,
     /// One plan a target: for the version of its table that rows came in last.
     plans: Vec<Rc<Plan>>,
+    /// Which mapping a source's table has, by schema and name: a mirror may have ten thousand.
+    places: HashMap<(String, String), usize>,
 }
 
 impl Targets {
@@ -34,16 +39,40 @@ impl Targets {
                 table.destination = beside::name(&table.destination);
             }
         }
-        Self { config, ddl, range: None, plans: Vec::new() }
+        let mut places = HashMap::with_capacity(config.tables.len());
+        for (at, mapping) in config.tables.iter().enumerate() {
+            if let Some((schema, name)) = split_table_name(&mapping.source) {
+                places.entry((schema.to_owned(), name.to_owned())).or_insert(at);
+            }
+        }
+        Self { config, ddl, range: None, plans: Vec::new(), places }
     }
 
     /// The mapping of a source's table, with its index in the settings.
     pub(crate) fn mapping(&self, table: &Table) -> Option<(usize, &DestinationTable)> {
-        let is_it = |mapping: &DestinationTable| {
-            let name = split_table_name(&mapping.source);
-            name.is_some_and(|(schema, name)| schema == table.schema && name == table.name)
-        };
-        self.config.tables.iter().enumerate().find(|(_, mapping)| is_it(mapping))
+        let at = *self.places.get(&(table.schema.clone(), table.name.clone()))?;
+        Some((at, &self.config.tables[at]))
+    }
+
+    /// The targets of these tables that are there, asked for together: where most are missing, each need not be looked at.
+    pub(crate) fn present<'a>(
+        &self,
+        client: &mut impl Client,
+        tables: impl Iterator<Item = &'a Table>,
+    ) -> Result<HashSet<String>, Failure> {
+        let targets: Vec<&str> =
+            tables.filter_map(|table| Some(self.mapping(table)?.1.destination.as_str())).collect();
+        let mut present = HashSet::new();
+        for targets in targets.chunks(TARGETS_ASKED_MAX) {
+            let names: Vec<String> = targets.iter().map(|target| literal(target)).collect();
+            let sql = format!(
+                "SELECT name FROM system.tables WHERE database = currentDatabase() AND name IN ({})",
+                names.join(", ")
+            );
+            let rows = text_rows(client, &sql).map_err(|error| of_error(error, "looking at tables"))?;
+            present.extend(rows.into_iter().flatten());
+        }
+        Ok(present)
     }
 
     /// The target of a table as it should be.

@@ -6,7 +6,7 @@
 //! attempt, and is left out: what it would show is hidden by the later one. So is a row from before a
 //! TRUNCATE that an earlier attempt carried out.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tarn_batch::{Cell, Op, Row};
@@ -53,12 +53,16 @@ impl Work<'_, '_> {
         let columns = self.missing_columns()?;
         let (followed, wanted) = self.wanted()?;
         let mut known = read_back(client, self.plan, &columns, &wanted)?;
+        let values = known.values().flat_map(|earlier| &earlier.values);
+        self.plan.note_read_back(self.pending.len(), values.map(|value| value.len()).sum());
+        let mut completed = 0;
         self.walk(|row, is_pending| {
             let failed = |error| self.plan.row_failure(row, error);
             let step = self.step(row).map_err(failed)?;
+            completed += usize::from(is_pending);
             if !is_pending
-                && !followed.contains(&step.base)
-                && !step.after.as_ref().is_some_and(|key| followed.contains(key))
+                && !followed.contains_key(&step.base)
+                && !step.after.as_ref().is_some_and(|key| followed.contains_key(key))
             {
                 return Ok(());
             }
@@ -83,7 +87,8 @@ impl Work<'_, '_> {
                 }
             }
             let after = match &step.after {
-                Some(after) if followed.contains(after) => {
+                // Values are large: none is kept that no later row asks for.
+                Some(after) if followed.get(after).is_some_and(|last| *last >= completed) => {
                     Some((after.clone(), self.image(row, &columns, earlier).map_err(failed)?))
                 }
                 _ => None,
@@ -134,13 +139,13 @@ impl Work<'_, '_> {
         Ok((0..missing.len()).filter(|&source| missing[source]).collect())
     }
 
-    /// The keys that pending rows find their earlier row under, and those of them that no row of the same
-    /// write tells about: these are looked up in the table.
-    fn wanted(&self) -> Result<(HashSet<Key>, Vec<Wanted>), Failure> {
-        let mut followed = HashSet::with_capacity(self.pending.len());
-        for row in self.pending {
+    /// The keys that pending rows find their earlier row under, each with the last of these rows, and those of the keys
+    /// that no row of the same write tells about: these are looked up in the table.
+    fn wanted(&self) -> Result<(HashMap<Key, usize>, Vec<Wanted>), Failure> {
+        let mut followed = HashMap::with_capacity(self.pending.len());
+        for (at, row) in self.pending.iter().enumerate() {
             let step = self.step(row).map_err(|error| self.plan.row_failure(row, error))?;
-            followed.insert(step.base);
+            followed.insert(step.base, at);
         }
         let mut told = HashSet::new();
         let mut wanted = Vec::new();
@@ -150,10 +155,10 @@ impl Work<'_, '_> {
             if is_pending && told.insert(step.base.clone()) {
                 wanted.push(Wanted::new(self.plan, row, Image::Before).map_err(failed)?);
             }
-            if followed.contains(&step.base) {
+            if followed.contains_key(&step.base) {
                 told.insert(step.base);
             }
-            told.extend(step.after.filter(|after| followed.contains(after)));
+            told.extend(step.after.filter(|after| followed.contains_key(after)));
             Ok(())
         })?;
         Ok((followed, wanted))
@@ -184,6 +189,7 @@ impl Work<'_, '_> {
         block: &mut Block,
     ) -> Result<(), RowError> {
         let start = block.bytes.len();
+        block.make_room(row.raw().len() + earlier.values.iter().map(|value| value.len()).sum::<usize>());
         let out = &mut block.bytes;
         let written = (|| {
             for source in 0..self.plan.table.columns.len() {
@@ -215,7 +221,7 @@ impl Work<'_, '_> {
         let values = columns.iter().map(|&source| {
             let mut value = Vec::new();
             self.write_cell(row, source, columns, earlier, &mut value)?;
-            Ok(value)
+            Ok(value.into())
         });
         let values = values.collect::<Result<_, RowError>>()?;
         Ok(Earlier { version: row.version().to_u128(), deleted: false, values })

@@ -1,6 +1,6 @@
 //! Everything that would keep a mirror from running, found before it touches anything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tarn_batch::Table;
 use tarn_sdk::sql::clickhouse::ident;
@@ -36,8 +36,9 @@ pub(crate) fn validate(
     }
     problems.extend(probe(targets, client)?);
     problems.extend(shared_targets(targets));
+    let present = targets.present(client, schema.iter())?;
     for table in schema {
-        problems.extend(table_problems(targets, client, table)?);
+        problems.extend(table_problems(targets, client, table, &present)?);
     }
     Ok(problems)
 }
@@ -106,6 +107,7 @@ fn table_problems(
     targets: &mut Targets,
     client: &mut impl Client,
     table: &Table,
+    present: &HashSet<String>,
 ) -> Result<Vec<Problem>, Failure> {
     let range = targets.range(client)?;
     let Some((at, mapping)) = targets.mapping(table) else { return Ok(Vec::new()) };
@@ -117,7 +119,7 @@ fn table_problems(
     if let Some(problem) = partition_problem(targets, client, &design, &path)? {
         return Ok(vec![problem]);
     }
-    if targets.config.existing_rows == ExistingRows::Replaced {
+    if targets.config.existing_rows == ExistingRows::Replaced || !present.contains(&design.target) {
         return Ok(Vec::new());
     }
     let Some(existing) = targets.find(client, &design.target)? else { return Ok(Vec::new()) };

@@ -12,7 +12,7 @@ use tarn_sdk::{Ack, Failure, clock};
 
 use crate::block::Block;
 use crate::client::Client;
-use crate::config::{BLOCKS_BYTES_MAX, PENDING_ROWS_MAX};
+use crate::config::BLOCKS_BYTES_MAX;
 use crate::design::Engine;
 use crate::emptied;
 use crate::failure::of_error;
@@ -136,6 +136,7 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         }
         let segment = &mut self.segments[at];
         let start = segment.block.bytes.len();
+        segment.block.make_room(row.raw().len());
         match segment.plan.write(row, self.stamp, &mut segment.block.bytes) {
             Ok(rows) => segment.block.rows += rows,
             Err(RowError::Unchanged) => {
@@ -248,7 +249,7 @@ impl Segment<'_> {
     fn is_due(&self) -> bool {
         self.pending.is_empty() && self.block.is_a_piece()
             || self.block.is_full()
-            || self.pending.len() >= PENDING_ROWS_MAX
+            || self.pending.len() >= self.plan.pending_max()
     }
 }
 

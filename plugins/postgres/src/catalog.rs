@@ -22,6 +22,8 @@ pub(crate) struct CatalogTable {
     pub(crate) file: u32,
     /// The number of the last column that was made, be it there or dropped.
     pub(crate) attributes_made: i32,
+    /// The columns that were dropped.
+    pub(crate) dropped: Vec<Dropped>,
     pub(crate) columns: Vec<CatalogColumn>,
 }
 
@@ -65,6 +67,14 @@ pub(crate) struct CatalogColumn {
     pub(crate) key: u16,
 }
 
+/// A column that was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    pub(crate) attribute: i32,
+    /// The transaction that dropped it, the lower 32 bits of its number.
+    pub(crate) dropped_by: u32,
+}
+
 /// What rows hold in a column that was added after them, as far as the catalog knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Earlier {
@@ -92,9 +102,10 @@ pub(crate) fn tables_named<'a>(
     for names in names.chunks(CATALOG_TABLES_MAX) {
         let pairs: Vec<String> = names
             .iter()
-            .map(|name| format!("({}, {})", literal(&name.schema), literal(&name.name)))
+            .map(|name| format!("({}::name, {}::name)", literal(&name.schema), literal(&name.name)))
             .collect();
-        for table in read(side, &format!("(n.nspname, c.relname) IN ({})", pairs.join(", ")))? {
+        // Values are joined; a list would be compared with every table of the database.
+        for table in read(side, &format!("(n.nspname, c.relname) IN (VALUES {})", pairs.join(", ")))? {
             found.insert(table.name.clone(), table);
         }
     }
@@ -138,10 +149,10 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                          JOIN pg_catalog.pg_attribute AS l ON l.attrelid = t.relid AND l.attname = a.attname
                          WHERE t.isleaf AND l.atthasmissing) AS m)
                 END,
-                a.atthasdef OR a.attidentity <> '', c.relnatts
+                a.atthasdef OR a.attidentity <> '', c.relnatts, a.attisdropped
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+         LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
          LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
               AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END
          WHERE {condition} ORDER BY c.oid, a.attnum"
@@ -152,8 +163,11 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
         if tables.last().is_none_or(|table| table.oid != oid) {
             tables.push(table(row, oid)?);
         }
-        if row.get(6).is_some_and(Option::is_some) {
-            tables.last_mut().expect("a table was pushed").columns.push(column(row)?);
+        let table = tables.last_mut().expect("a table was pushed");
+        if flag(row, 18) {
+            table.dropped.push(Dropped { attribute: number(row, 6)?, dropped_by: number(row, 13)? });
+        } else if row.get(6).is_some_and(Option::is_some) {
+            table.columns.push(column(row)?);
         }
     }
     Ok(tables)
@@ -179,6 +193,7 @@ fn table(row: &Row, oid: u32) -> Result<CatalogTable, Failure> {
         identity,
         file: number(row, 14)?,
         attributes_made: number(row, 17)?,
+        dropped: Vec::new(),
         columns: Vec::new(),
     })
 }

@@ -10,6 +10,16 @@ pub(crate) const CATALOG_TABLES_MAX: usize = 500;
 /// fit into a batch stays in memory.
 pub(crate) const READ_BYTES_MAX: u32 = 1 << 20;
 
+/// Bytes for what a batch has beside its rows: tables, and the heads of rows and cells.
+const BATCH_EXTRA_BYTES: usize = 1024;
+
+/// Room for a batch of rows that take about so many bytes, more than `bytes_max` only where one row is large. Then it must
+/// not grow by doubling: a guest's memory never shrinks.
+pub(crate) fn batch_room(bytes: usize, read: usize, bytes_max: u32) -> usize {
+    let usual = bytes.min(bytes_max as usize) + BATCH_EXTRA_BYTES;
+    if read <= bytes_max as usize { usual } else { usual.max(read + read / 64) }
+}
+
 /// Time between two looks at something on the server that is to change, in milliseconds.
 pub(crate) const PAUSE_MS: u32 = 200;
 

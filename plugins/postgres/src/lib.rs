@@ -15,6 +15,7 @@ mod attributes;
 mod catalog;
 mod cluster;
 mod config;
+mod entry;
 mod fill;
 mod inspection;
 mod lsn;

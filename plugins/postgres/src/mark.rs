@@ -4,7 +4,11 @@
 //! and of columns that a publication leaves out. Who was away cannot see it either, but for what was
 //! remembered.
 
+use std::collections::HashSet;
+
 use crate::attributes::Attributes;
+use crate::entry::Entry;
+use crate::lsn::Lsn;
 use crate::table_name::TableName;
 
 /// A table as it was.
@@ -18,6 +22,8 @@ pub(crate) struct Mark {
     pub(crate) file: u32,
     /// The columns that the stream last said it has; none before it described the table.
     pub(crate) delivered: Attributes,
+    /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
+    pub(crate) entry: Option<Entry>,
 }
 
 /// Marks of the mapped tables, each with a name of its own.
@@ -26,6 +32,7 @@ pub(crate) struct Marks {
     /// What was changed by an earlier transaction than this was seen when the tables were last looked at;
     /// 0 before that.
     pub(crate) horizon: u64,
+    /// In the order of their names' digests: a mirror may have ten thousand.
     tables: Vec<Mark>,
 }
 
@@ -36,31 +43,54 @@ impl Marks {
     }
 
     pub(crate) fn get(&self, name: &TableName) -> Option<&Mark> {
-        let name = digest(name);
-        self.tables.iter().find(|mark| mark.name == name)
+        self.place(digest(name)).ok().map(|at| &self.tables[at])
     }
 
     pub(crate) fn get_mut(&mut self, name: &TableName) -> Option<&mut Mark> {
-        let name = digest(name);
-        self.tables.iter_mut().find(|mark| mark.name == name)
+        self.place(digest(name)).ok().map(|at| &mut self.tables[at])
     }
 
     /// Marks a table that has no mark yet.
     pub(crate) fn add(&mut self, name: &TableName, oid: u32, file: u32, delivered: Attributes) {
-        if self.get(name).is_none() {
-            self.tables.push(Mark { name: digest(name), oid, file, delivered });
+        let name = digest(name);
+        if let Err(at) = self.place(name) {
+            self.tables.insert(at, Mark { name, oid, file, delivered, entry: None });
         }
     }
 
     /// Forgets the marks of all tables but these.
     pub(crate) fn keep<'a>(&mut self, names: impl IntoIterator<Item = &'a TableName>) {
-        let names: Vec<u64> = names.into_iter().map(digest).collect();
+        let names: HashSet<u64> = names.into_iter().map(digest).collect();
         self.tables.retain(|mark| names.contains(&mark.name));
     }
 
-    /// Appends the marks: the horizon (8 bytes), then for each table the digest of its name (8), its number
+    /// Moves the places of the entries on: the stream is behind them still.
+    pub(crate) fn extend_entries(&mut self, until: Lsn) {
+        for entry in self.tables.iter_mut().filter_map(|mark| mark.entry.as_mut()) {
+            entry.until = entry.until.max(until);
+        }
+    }
+
+    /// Forgets the entries that the stream has passed.
+    pub(crate) fn pass(&mut self, end: Lsn) {
+        for mark in &mut self.tables {
+            mark.entry = mark.entry.filter(|entry| entry.until > end);
+        }
+    }
+
+    /// Appends the marks: how many entries there are (4 bytes), and each with the digest of the table's name (8), the
+    /// transaction (4) and the place (8); the horizon (8), then for each table the digest of its name (8), its number
     /// and its file's (4 each), and the columns. Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let entries = self.tables.iter().filter_map(|mark| Some((mark.name, mark.entry?)));
+        let entries: Vec<(u64, Entry)> = entries.collect();
+        let count = u32::try_from(entries.len()).expect("a database has fewer tables than numbers for them");
+        out.extend_from_slice(&count.to_le_bytes());
+        for (name, entry) in entries {
+            out.extend_from_slice(&name.to_le_bytes());
+            out.extend_from_slice(&entry.transaction.to_le_bytes());
+            out.extend_from_slice(&entry.until.0.to_le_bytes());
+        }
         out.extend_from_slice(&self.horizon.to_le_bytes());
         for mark in &self.tables {
             out.extend_from_slice(&mark.name.to_le_bytes());
@@ -72,6 +102,26 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut entries = Vec::new();
+        for _ in 0..u32::from_le_bytes(*count) {
+            let (name, after) = rest.split_first_chunk()?;
+            let (transaction, after) = after.split_first_chunk()?;
+            let (until, after) = after.split_first_chunk()?;
+            let (transaction, until) = (u32::from_le_bytes(*transaction), Lsn(u64::from_le_bytes(*until)));
+            entries.push((u64::from_le_bytes(*name), Entry { transaction, until }));
+            rest = after;
+        }
+        let mut marks = Self::read_without_entries(rest)?;
+        for (name, entry) in entries {
+            let at = marks.place(name).ok()?;
+            marks.tables[at].entry = Some(entry);
+        }
+        Some(marks)
+    }
+
+    /// The same of bytes from when there were no entries.
+    pub(crate) fn read_without_entries(bytes: &[u8]) -> Option<Self> {
         let (horizon, mut rest) = bytes.split_first_chunk()?;
         let mut tables = Vec::new();
         while !rest.is_empty() {
@@ -80,10 +130,16 @@ impl Marks {
             let (file, after) = after.split_first_chunk()?;
             let (delivered, after) = Attributes::read(after)?;
             let (oid, file) = (u32::from_le_bytes(*oid), u32::from_le_bytes(*file));
-            tables.push(Mark { name: u64::from_le_bytes(*name), oid, file, delivered });
+            tables.push(Mark { name: u64::from_le_bytes(*name), oid, file, delivered, entry: None });
             rest = after;
         }
+        tables.sort_by_key(|mark| mark.name);
         Some(Self { horizon: u64::from_le_bytes(*horizon), tables })
+    }
+
+    /// Where the mark of a name is, or belongs.
+    fn place(&self, name: u64) -> Result<usize, usize> {
+        self.tables.binary_search_by_key(&name, |mark| mark.name)
     }
 }
 
@@ -109,6 +165,14 @@ mod tests {
         assert_eq!(Marks::read(&bytes), Some(marks.clone()));
         assert_eq!(Marks::read(&bytes[..bytes.len() - 1]), None);
         assert_eq!(marks.get(&names[1]).map(|mark| mark.oid), Some(4_000_000_000));
+        marks.get_mut(&names[1]).expect("it is marked").entry =
+            Some(Entry { transaction: 3, until: Lsn(70) });
+        bytes.clear();
+        marks.write(&mut bytes);
+        assert_eq!(Marks::read(&bytes), Some(marks.clone()));
+        marks.pass(Lsn(69));
+        assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
+        marks.pass(Lsn(70));
         marks.keep([&names[1]]);
         assert_eq!((marks.get(&names[0]), marks.get(&names[1]).is_some()), (None, true));
     }

@@ -17,12 +17,15 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 3: a byte 3, then the system identifier, the end, the begun transaction's commit, the rows
+/// The form of version 4: a byte 4, then the system identifier, the end, the begun transaction's commit, the rows
 /// of it and the messages of it, eight bytes each, little-endian, the timeline in four, then the
 /// [marks](Marks::write). No transaction is begun where its commit is 0.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
-/// The form of version 2: the same without messages and timeline.
+/// The form of version 3: the same with marks that have no entries.
+const VERSION_WITHOUT_ENTRIES: u8 = 3;
+
+/// The form of version 2: without messages and timeline, too.
 const VERSION_WITHOUT_TIMELINE: u8 = 2;
 
 /// The form of version 1: without marks, too.
@@ -95,12 +98,16 @@ impl Position {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
         let (messages, timeline, marks) = match *version {
-            VERSION => {
+            VERSION | VERSION_WITHOUT_ENTRIES => {
                 let (messages, rest) = rest.split_first_chunk()?;
                 let (timeline, marks) = rest.split_first_chunk()?;
-                (*messages, u32::from_le_bytes(*timeline), Marks::read(marks)?)
+                let marks = match *version {
+                    VERSION => Marks::read(marks)?,
+                    _ => Marks::read_without_entries(marks)?,
+                };
+                (*messages, u32::from_le_bytes(*timeline), marks)
             }
-            VERSION_WITHOUT_TIMELINE => ([0; 8], 0, Marks::read(rest)?),
+            VERSION_WITHOUT_TIMELINE => ([0; 8], 0, Marks::read_without_entries(rest)?),
             VERSION_WITHOUT_MARKS if rest.is_empty() => ([0; 8], 0, Marks::default()),
             _ => return None,
         };
@@ -187,14 +194,50 @@ mod tests {
         let position = Position::from_bytes(&bytes).expect("a position");
         assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 4 }));
         assert_eq!((position.cluster.timeline, position.marks.horizon), (6, 5));
+    }
+
+    #[test]
+    fn version_4_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![4],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+            vec![4, 0, 0, 0, 0, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            // One entry, of public.t: the transaction and the place.
+            vec![1, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![8, 0, 0, 0],
+            vec![0, 0, 0, 0, 2, 0, 0, 0],
+            vec![5, 0, 0, 0, 0, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![5, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            vec![2, 0, 1, 1],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
+        assert_eq!(mark.entry, Some(crate::entry::Entry { transaction: 8, until: Lsn(2 << 32) }));
+        assert_eq!((mark.oid, position.marks.horizon), (5, 5));
         assert_eq!(position.to_bytes(), bytes);
     }
 
     #[test]
     fn other_bytes_are_no_position() {
         const BYTES: usize = 1 + 4 * 8;
-        for bytes in [&[][..], &[1], &[2; BYTES], &[3; BYTES], &[4; BYTES], &[1; BYTES - 1], &[1; BYTES + 1]]
-        {
+        for bytes in [
+            &[][..],
+            &[1],
+            &[2; BYTES],
+            &[3; BYTES],
+            &[4; BYTES],
+            &[5; BYTES],
+            &[1; BYTES - 1],
+            &[1; BYTES + 1],
+        ] {
             assert_eq!(Position::from_bytes(bytes).expect_err("no position").code, "position_unreadable");
         }
     }

@@ -74,6 +74,7 @@ mod tests {
             identity: Identity::Default,
             file,
             attributes_made: 0,
+            dropped: Vec::new(),
             columns: columns.collect(),
         }
     }

@@ -13,6 +13,7 @@ use crate::added;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
 use crate::cluster::Cluster;
+use crate::entry;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
@@ -334,6 +335,9 @@ impl<P: Peer> PostgresSource<P> {
         let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
         marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
         let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
+        if self.held.is_none() {
+            self.note_entries(&position.marks, &mut marks)?;
+        }
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
@@ -342,8 +346,29 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &server, &self.settings, &position)?;
-        self.stream =
-            Some(Stream::new(replication, cluster, &position, relations, Surroundings::new(server)));
+        let surroundings = Surroundings::new(server, &tables);
+        self.stream = Some(Stream::new(replication, cluster, &position, relations, surroundings));
+        Ok(())
+    }
+
+    /// Notes when the tables that load beside the stream came into the publication. Where that was noted before, it
+    /// stays: somebody may have taken a table out and put it back since, without a load after it.
+    fn note_entries(&mut self, before: &Marks, marks: &mut Marks) -> Result<(), Failure> {
+        let Publication::Managed(publication) = &self.settings.publication else { return Ok(()) };
+        // A load that has ended since the last look ended before now.
+        marks.extend_entries(log_end(&mut self.side)?.lsn);
+        let loading: Vec<&TableName> =
+            self.settings.tables.iter().filter(|table| table.loading).map(|table| &table.name).collect();
+        if loading.is_empty() {
+            return Ok(());
+        }
+        let entries = entry::entries(&mut self.side, publication)?;
+        for name in loading {
+            let known = before.get(name).and_then(|mark| mark.entry);
+            if let Some(mark) = marks.get_mut(name) {
+                mark.entry = known.or_else(|| entries.get(name).copied());
+            }
+        }
         Ok(())
     }
 

@@ -6,7 +6,9 @@
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
+mod deferred;
 mod described;
+pub(crate) mod identity;
 mod in_progress;
 mod joined;
 mod loading;
@@ -15,16 +17,17 @@ mod numbers;
 mod relation_records;
 mod relations;
 mod rows;
+mod succession;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use crate::cluster::Cluster;
-use crate::config::{PAUSE_MS, READ_BYTES_MAX};
+use crate::config::{PAUSE_MS, READ_BYTES_MAX, batch_room};
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session};
 use crate::pgoutput::{
-    Frame, Message, Old, Tuple, ends_block, frame, message, message_in_progress, split_frame,
+    Frame, Message, Old, Relation, Tuple, ends_block, frame, message, message_in_progress, split_frame,
 };
 use crate::position::{Partial, Position};
 use crate::settings::Settings;
@@ -32,6 +35,7 @@ use crate::side::Side;
 use crate::slot;
 use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
+use deferred::Deferred;
 use in_progress::{Committed, InProgress};
 use loading::Found;
 use relations::Learned;
@@ -63,6 +67,7 @@ struct Decoding {
     in_progress: InProgress,
     /// The transaction that is read back: it comes before what is in the inbox.
     committed: Option<Committed>,
+    deferred: Deferred,
     relations: Relations,
     types: Types,
 }
@@ -178,6 +183,7 @@ impl<S: Session> Stream<S> {
             resume: partial,
             in_progress: InProgress::default(),
             committed: None,
+            deferred: Deferred::default(),
             relations,
             types: Types::default(),
         };
@@ -216,11 +222,16 @@ impl<S: Session> Stream<S> {
             let left_ms = until.saturating_sub(clock::monotonic()).div_ceil(1000);
             let wait_ms = u32::try_from(left_ms).unwrap_or(limits.wait_ms).min(limits.wait_ms);
             let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
+            // A large row is not held beside the next one.
+            self.inbox = Vec::new();
             self.inbox = self
                 .session
                 .stream_read(bytes_max, wait_ms)
                 .map_err(|error| slot::stream_failure(error, settings))?;
             self.taken = 0;
+            if self.inbox.len() > limits.bytes_max as usize {
+                out.writer.make_room(batch_room(0, self.inbox.len(), limits.bytes_max));
+            }
             if self.inbox.is_empty() {
                 break;
             }
@@ -258,7 +269,7 @@ impl<S: Session> Stream<S> {
 
     fn outgoing(&mut self, limits: Limits) -> Outgoing {
         let waiting = self.inbox.len() - self.taken;
-        let capacity = (waiting + waiting / 4).min(limits.bytes_max as usize) + 1024;
+        let capacity = batch_room(waiting + waiting / 4, waiting, limits.bytes_max);
         Outgoing {
             generation: self.decoding.relations.next_generation(),
             writer: BatchWriter::with_capacity(capacity),
@@ -327,7 +338,8 @@ impl Decoding {
             Some(transaction) => Some(begun(transaction)).filter(Partial::is_begun),
             None => self.resume,
         };
-        let marks = self.relations.marks().clone();
+        let mut marks = self.relations.marks().clone();
+        marks.pass(self.end);
         Position { cluster: self.cluster, end: self.end, partial, marks }
     }
 
@@ -374,11 +386,14 @@ impl Decoding {
             }
         }
         let step = match message_in_progress(committed.message()) {
-            // The server describes a relation once for the whole transaction, whatever becomes of its parts.
-            Ok((_, message @ (Message::Relation(_) | Message::Type { .. }))) => {
-                self.take_message(message, side, settings, out)
+            Ok((part, Message::Relation(relation))) if committed.is_undone(part) => {
+                self.deferred.put(relation.oid, committed.message());
+                Ok(Step::Taken)
             }
-            Ok((part, _)) if committed.is_undone(part) => Ok(Step::Taken),
+            // What is known of a type is looked up anew, which is right in any case.
+            Ok((part, message)) if committed.is_undone(part) && !matches!(message, Message::Type { .. }) => {
+                Ok(Step::Taken)
+            }
             Ok((_, message)) => self.take_message(message, side, settings, out),
             Err(damaged) => Err(damaged.into()),
         };
@@ -396,6 +411,9 @@ impl Decoding {
         settings: &Settings,
         out: &mut Outgoing,
     ) -> Result<Step, Failure> {
+        if !self.deferred.is_empty() && self.describe_deferred(&message, side, settings, out)? == Step::Left {
+            return Ok(Step::Left);
+        }
         match message {
             Message::Insert { relation, new } => {
                 self.row(relation, &Change { op: Op::Insert, new: Some(new), old: Old::None }, side, out)?;
@@ -413,19 +431,7 @@ impl Decoding {
                 self.transaction = None;
                 self.end = self.end.max(Lsn(end));
             }
-            Message::Relation(relation) => {
-                let (oid, turn) = (relation.oid, self.turn());
-                let learned = self.relations.learn(relation, turn, side, settings, &mut self.types)?;
-                if let Learned::Changed(changed) = learned {
-                    if out.writer.rows() > 0 {
-                        return Ok(Step::Left);
-                    }
-                    out.schema.retain(|described| described.table.id != changed.table().id);
-                    out.schema.push(changed.description());
-                    self.relations.keep(changed, turn);
-                }
-                self.relation_record(oid, turn, settings.relations, out)?;
-            }
+            Message::Relation(relation) => return self.describe(relation, side, settings, out),
             Message::Type { oid } => self.types.forget(oid),
             Message::Truncate { relations } if self.waits_for_load(relations, side)? => {
                 return Ok(Step::Waits);
@@ -443,6 +449,28 @@ impl Decoding {
             }
             Message::Other => {}
         }
+        Ok(Step::Taken)
+    }
+
+    fn describe<P: Peer>(
+        &mut self,
+        relation: Relation<'_>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        let (oid, turn) = (relation.oid, self.turn());
+        let writer = self.transaction.map(|transaction| transaction.number);
+        let learned = self.relations.learn(relation, turn, writer, side, settings, &mut self.types)?;
+        if let Learned::Changed(changed) = learned {
+            if out.writer.rows() > 0 {
+                return Ok(Step::Left);
+            }
+            out.schema.retain(|described| described.table.id != changed.table().id);
+            out.schema.push(changed.description());
+            self.relations.keep(changed, turn);
+        }
+        self.relation_record(oid, turn, settings.relations, out)?;
         Ok(Step::Taken)
     }
 
@@ -488,8 +516,14 @@ impl Decoding {
     ) -> Result<(), Failure> {
         let Some(header) = self.count(change.op)? else { return Ok(()) };
         let Some(replicated) = self.relations.get(relation)? else { return Ok(()) };
+        if replicated.is_loaded_with(header.transaction as u32, Lsn(header.version.commit)) {
+            return Ok(());
+        }
         let found = match change.new {
-            Some(new) if replicated.is_loading() && side.has_moment_for(header.version.commit) => {
+            Some(new)
+                if replicated.may_lack(Lsn(header.version.commit))
+                    && side.has_moment_for(header.version.commit) =>
+            {
                 loading::fetch(side, replicated, new, change.old)?
             }
             _ => Found::Values(Vec::new()),
@@ -507,8 +541,11 @@ impl Decoding {
     /// before; written after the destination was emptied, these would stay. Once the load has ended they are
     /// all there, and all go.
     fn waits_for_load<P: Peer>(&mut self, relations: &[u8], side: &Side<P>) -> Result<bool, Failure> {
+        let Some(Transaction { number, commit, .. }) = self.transaction else { return Ok(false) };
         for oid in oids(relations) {
-            let loads = self.relations.get(oid)?.is_some_and(|replicated| replicated.is_loading());
+            let loads = self.relations.get(oid)?.is_some_and(|replicated| {
+                replicated.is_loading() && !replicated.is_loaded_with(number, commit)
+            });
             if loads && side.is_beside_load() {
                 return Ok(true);
             }
@@ -527,6 +564,9 @@ impl Decoding {
         for oid in relations {
             let Some(header) = self.count(Op::Truncate)? else { continue };
             let Some(replicated) = self.relations.get(oid)? else { continue };
+            if replicated.is_loaded_with(header.transaction as u32, Lsn(header.version.commit)) {
+                continue;
+            }
             let table = replicated.index_in(out);
             out.writer.begin_row(table, &header);
             out.writer.end_row();

@@ -17,6 +17,7 @@ use crate::rewrite;
 use crate::server::Server;
 use crate::settings::Settings;
 use crate::side::Side;
+use crate::stream::identity::WithoutIdentity;
 use crate::table_name::TableName;
 
 /// Looks at the catalog from time to time.
@@ -25,12 +26,15 @@ pub(crate) struct Surroundings {
     server: Server,
     /// When it was last looked at, by the growing clock.
     seen_us: u64,
+    without_identity: WithoutIdentity,
 }
 
 impl Surroundings {
-    /// After a first look.
-    pub(crate) fn new(server: Server) -> Self {
-        Self { server, seen_us: clock::monotonic() }
+    /// After a first look, which found these tables.
+    pub(crate) fn new(server: Server, tables: &HashMap<TableName, CatalogTable>) -> Self {
+        let mut without_identity = WithoutIdentity::default();
+        without_identity.tell(tables);
+        Self { server, seen_us: clock::monotonic(), without_identity }
     }
 
     /// Looks again where the last look is long ago.
@@ -42,7 +46,8 @@ impl Surroundings {
     ) -> Result<(), Failure> {
         let now = clock::monotonic();
         if now.saturating_sub(self.seen_us) > PUBLICATION_CHECK_US {
-            look(side, &self.server, settings, marks)?;
+            let tables = look(side, &self.server, settings, marks)?;
+            self.without_identity.tell(&tables);
             self.seen_us = now;
         }
         Ok(())

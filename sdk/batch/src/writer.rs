@@ -51,6 +51,12 @@ impl BatchWriter {
         Self { buffer, rows: 0, tables: Vec::new(), columns: Vec::new(), open: None, version: FORMAT_VERSION }
     }
 
+    /// Makes room for so many bytes more and no others, where a large row is about to come: growing by itself, a batch
+    /// takes twice as many.
+    pub fn make_room(&mut self, bytes: usize) {
+        self.buffer.reserve_exact(bytes);
+    }
+
     /// A batch of tables without rows: how a schema crosses.
     pub fn schema<T: Borrow<Table>>(tables: impl IntoIterator<Item = T>) -> Vec<u8> {
         let mut writer = Self::default();

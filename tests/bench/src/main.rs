@@ -4,6 +4,8 @@
 //! snapshot   rows/s of a mirror's load       against one `COPY … (FORMAT binary)` to nowhere
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
 //! memory     peak of the process             during one transaction of millions of rows
+//! wide       peak of the process             during the load, and the stream, of rows of 50 MB
+//! tables     s and peak                      of a mirror of very many tables
 //! latency    ms from a change's commit until it can be queried, as the product tells, at 20,000 changes a second
 //! api        ms to an answer                  with 200 mirrors, at 500 requests a second
 //! script     µs a record in the sandbox      against the same runtime built natively, and mlua; JavaScript against Lua
@@ -11,7 +13,7 @@
 //! ```
 //!
 //! Arguments name the parts to measure: `script`, `hostile`, `api`, `rows` (snapshot, stream and memory), `latency`;
-//! none means all.
+//! none means all of these. `wide`, `tables`, and `transaction` (memory alone) are measured where they are named.
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
 
 mod api;
@@ -26,6 +28,7 @@ mod scene;
 mod script;
 mod snapshot;
 mod stream;
+mod tables;
 
 use measure::Table;
 use scene::Scene;
@@ -36,10 +39,15 @@ const SNAPSHOT_ROWS: u64 = 5_000_000;
 const STREAM_CHANGES: u64 = 1_000_000;
 /// Rows of the large transaction. Override with `TARN_BENCH_TRANSACTION_ROWS`.
 const TRANSACTION_ROWS: u64 = 5_000_000;
+/// Rows of 50 MB, and as many again by the stream. Override with `TARN_BENCH_WIDE_ROWS`.
+const WIDE_ROWS: u64 = 50;
+/// Tables of the mirror of very many. Override with `TARN_BENCH_TABLES`.
+const TABLES: u64 = 10_000;
 
 fn main() {
     let parts: Vec<String> = std::env::args().skip(1).collect();
-    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
+    let named = |part: &str| parts.iter().any(|named| named == part);
+    let wanted = |part: &str| parts.is_empty() || named(part);
     let mut table = Table::default();
     if wanted("script") {
         script::run(&mut table);
@@ -57,6 +65,19 @@ fn main() {
         let scene = Scene::start();
         dataset::create(&scene.postgres, 1);
         latency::run(&scene, &mut table);
+    }
+    if named("wide") {
+        memory::wide(&Scene::start(), from_environment("TARN_BENCH_WIDE_ROWS", WIDE_ROWS), &mut table);
+    }
+    if named("transaction") {
+        let scene = Scene::start();
+        dataset::create(&scene.postgres, 1);
+        scene.mirror("stream", &serde_json::json!({"max_batch_size": 250_000}));
+        scene.wait_for("stream", "STATUS_RUNNING");
+        memory::run(&scene, from_environment("TARN_BENCH_TRANSACTION_ROWS", TRANSACTION_ROWS), &mut table);
+    }
+    if named("tables") {
+        tables::run(from_environment("TARN_BENCH_TABLES", TABLES), &mut table);
     }
     table.print();
 }

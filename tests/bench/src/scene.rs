@@ -23,7 +23,13 @@ pub struct Scene {
 impl Scene {
     /// Starts everything.
     pub fn start() -> Self {
-        let settings = [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("fsync", "off")];
+        Self::start_with(&[])
+    }
+
+    /// The same with further settings of PostgreSQL.
+    pub fn start_with(further: &[(&str, &str)]) -> Self {
+        let mut settings = vec![("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("fsync", "off")];
+        settings.extend(further);
         let scene = Self {
             postgres: Postgres::start_with(&settings),
             clickhouse: ClickHouse::start(),
@@ -47,9 +53,20 @@ impl Scene {
 
     /// Creates a mirror of the bench's table into a table of the mirror's name.
     pub fn mirror(&self, name: &str, further: &Value) {
+        self.mirror_of("public.bench", name, further);
+    }
+
+    /// The same of another table.
+    pub fn mirror_of(&self, source: &str, name: &str, further: &Value) {
+        let mapping = json!({"source_table_identifier": source, "destination_table_identifier": name});
+        self.mirror_tables(name, &[mapping], further);
+    }
+
+    /// The same of several tables.
+    pub fn mirror_tables(&self, name: &str, mappings: &[Value], further: &Value) {
         let mut configs = json!({
             "flow_job_name": name, "source_name": "source", "destination_name": "target",
-            "table_mappings": [{"source_table_identifier": "public.bench", "destination_table_identifier": name}],
+            "table_mappings": mappings,
             "do_initial_snapshot": true, "idle_timeout_seconds": 1});
         if let (Some(configs), Some(further)) = (configs.as_object_mut(), further.as_object()) {
             configs.extend(further.clone());
@@ -83,6 +100,12 @@ impl Scene {
     pub fn wait_for_rows(&self, table: &str, rows: u64) -> Duration {
         let sql = format!("SELECT count() FROM {table}");
         self.wait(&sql, || self.clickhouse.scalar(&sql).is_some_and(|count| count.parse() == Ok(rows)))
+    }
+
+    /// Waits until all tables of the destination together have this many rows; how long it took.
+    pub fn wait_for_sum(&self, rows: u64) -> Duration {
+        let sql = "SELECT sum(total_rows) FROM system.tables WHERE database = currentDatabase()";
+        self.wait(sql, || self.clickhouse.scalar(sql).is_some_and(|count| count.parse() == Ok(rows)))
     }
 
     fn wait(&self, what: &str, mut done: impl FnMut() -> bool) -> Duration {

@@ -1,9 +1,10 @@
 //! The load of a table.
 
 use serde_json::json;
+use tarn_harness::{peak_mib, reset_peak};
 
 use crate::measure::{Table, progress, rate, thousands};
-use crate::process::{cpu_seconds, peak_mib, reset_peak};
+use crate::process::cpu_seconds;
 use crate::scene::Scene;
 use crate::{dataset, limits};
 

@@ -244,3 +244,41 @@ fn a_column_added_before_its_table_is_cut_for_the_load_comes_with_its_values() {
         "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
     );
 }
+
+#[test]
+fn a_replica_identity_that_is_taken_away_is_told_with_the_remedy_and_inserts_go_on() {
+    let scene = Scene::start();
+    streaming(&scene);
+    scene
+        .postgres
+        .query("ALTER TABLE items REPLICA IDENTITY NOTHING; INSERT INTO items VALUES (1001, 'new')");
+    scene.wait_for_target("SELECT name FROM items FINAL WHERE id = 1001", "new");
+    let refused = scene.postgres.try_query("UPDATE items SET name = 'x' WHERE id = 1").expect_err("refused");
+    assert!(refused.contains("replica identity"), "{refused}");
+    wait_for_line(&scene, &["warn", "public.items", "REPLICA IDENTITY DEFAULT", "inserts are mirrored"]);
+    assert_eq!(scene.state("items"), "STATUS_RUNNING");
+    scene.postgres.query(
+        "ALTER TABLE items REPLICA IDENTITY DEFAULT; UPDATE items SET name = 'x' WHERE id = 1; DELETE FROM items WHERE id = 2",
+    );
+    scene.wait_until_equal(SOURCE, TARGET);
+    assert_eq!(scene.log("items").matches("REPLICA IDENTITY DEFAULT").count(), 1, "it is told once");
+}
+
+#[test]
+fn an_identity_that_was_the_only_key_stops_the_mirror_until_it_is_back() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int NOT NULL, name text); CREATE UNIQUE INDEX items_id ON items (id);
+         ALTER TABLE items REPLICA IDENTITY USING INDEX items_id; INSERT INTO items VALUES (1, 'a')",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.postgres.query("ALTER TABLE items REPLICA IDENTITY NOTHING; INSERT INTO items VALUES (2, 'b')");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(&scene, &["error", "public.items", "USING INDEX", "then resume"]);
+    scene
+        .postgres
+        .query("ALTER TABLE items REPLICA IDENTITY USING INDEX items_id; UPDATE items SET name = 'c'");
+    scene.request_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+}

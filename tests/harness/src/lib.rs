@@ -16,7 +16,7 @@
 //! A fixture that cannot do its work panics and says why: a test could do nothing else.
 //!
 //! Public: [`Postgres`], [`Session`], [`Attempt`], [`ClickHouse`], [`Kafka`], [`Bucket`], [`Sshd`], [`Tarn`], [`Schemathesis`], [`HttpAnswer`],
-//! [`Row`], [`until`], [`until_within`].
+//! [`Row`], [`until`], [`until_within`], [`peak_mib`], [`reset_peak`].
 
 mod bucket;
 mod clickhouse;
@@ -24,6 +24,7 @@ mod config;
 mod http;
 mod kafka;
 mod leash;
+mod memory;
 mod port;
 mod postgres;
 mod process;
@@ -40,6 +41,7 @@ pub use bucket::Bucket;
 pub use clickhouse::ClickHouse;
 pub use http::HttpAnswer;
 pub use kafka::Kafka;
+pub use memory::{peak_mib, reset_peak};
 pub use postgres::{Attempt, Postgres, Session};
 pub use schemathesis::Schemathesis;
 pub use sshd::Sshd;

@@ -64,6 +64,10 @@ on_both! {
         ledger.done(&done(1, 1, 2)).await.expect("stored");
         let whole = fixture.catalog.loads(id).await.expect("read").remove(0);
         assert_eq!((whole.num_rows_synced, whole.consolidate_completed), (42, true));
+        // A load that goes on after a crash reads what was done once more: it has begun after it ended.
+        fixture.catalog.begin_partition(id, "public.a", 0).await.expect("stored");
+        let again = fixture.catalog.loads(id).await.expect("read").remove(0);
+        assert_eq!((again.num_rows_synced, again.avg_time_per_partition_ms), (42, 0));
         fixture.catalog.forget_load(id, &["public.a".into()]).await.expect("stored");
         assert!(fixture.catalog.loads(id).await.expect("read").is_empty());
     }

@@ -24,6 +24,10 @@ pub(crate) const IDLE_CONNECTIONS_MAX: usize = 2;
 /// follow.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1_024;
 
+/// Bytes of a piece of rows. What is larger is sent in several, so that few copies of a large row are in memory; more
+/// than the connector hands over at once otherwise.
+pub(crate) const PIECE_BYTES_MAX: usize = 4 << 20;
+
 /// Pieces of rows that wait to be sent: one on its way and one behind it, so that neither side waits.
 pub(crate) const PIECES_MAX: usize = 2;
 

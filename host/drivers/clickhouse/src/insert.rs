@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::body::{Rows, StatementBody};
 use crate::client::{Client, encoded};
-use crate::config::{PIECES_MAX, STATEMENT_DEADLINE};
+use crate::config::{PIECE_BYTES_MAX, PIECES_MAX, STATEMENT_DEADLINE};
 use crate::error::Error;
 
 /// Rows on their way to one table. Dropping it gives up what [`Self::finish`] did not confirm.
@@ -60,23 +60,31 @@ impl Insert {
     /// # Errors
     /// Any [`Error`]; rows since the last [`Self::finish`] may be in the table or not.
     pub async fn append(&mut self, rows: Vec<u8>) -> Result<(), Error> {
-        if rows.is_empty() {
-            return Ok(());
-        }
         let rows = Bytes::from(rows);
         let deadline = Instant::now() + STATEMENT_DEADLINE;
+        for start in (0..rows.len()).step_by(PIECE_BYTES_MAX) {
+            let piece = rows.slice(start..rows.len().min(start + PIECE_BYTES_MAX));
+            self.send(&piece, deadline, start > 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a piece. It begins another request where the last one has ended, unless it continues a row.
+    async fn send(&mut self, piece: &Bytes, deadline: Instant, continues: bool) -> Result<(), Error> {
         loop {
             let mut sending = match self.request.take() {
                 Some(sending) => sending,
                 None => self.start(),
             };
-            let taken = timeout_at(deadline, sending.take(&rows)).await.map_err(|_| self.late())?;
-            match taken {
+            match timeout_at(deadline, sending.take(piece)).await.map_err(|_| self.late())? {
                 Some(ended) => self.outcome(ended)?,
                 None => {
                     self.request = Some(sending);
                     return Ok(());
                 }
+            }
+            if continues {
+                return Err(self.client.lost(EARLY));
             }
         }
     }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::board::Board;
 use super::plan::{Extent, Job, Task};
 use crate::batch::{Batch, Limits};
-use crate::config::PARTITION_SOURCE_ATTEMPTS_MAX;
+use crate::config::{PARTITION_SOURCE_ATTEMPTS_MAX, SNAPSHOT_WIDE_BATCHES};
 use crate::destination::{Ack, Destination, PartState};
 use crate::hand::Hand;
 use crate::instances::Instances;
@@ -177,11 +177,14 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
         self.fill();
         loop {
             let Filled { batches, end } = self.reader.done().await.map_err(Trouble::Reader)?;
-            if end == End::Ahead {
-                if self.board.halt_token().is_cancelled() {
-                    return Err(Trouble::Halted);
-                }
-                self.fill(); // overlaps the write
+            if end == End::Ahead && self.board.halt_token().is_cancelled() {
+                return Err(Trouble::Halted);
+            }
+            // Reading on overlaps the write, unless rows are so wide that one more of them is too much to hold.
+            let bytes = batches.iter().map(Batch::len_bytes).sum::<u64>();
+            let overlaps = bytes <= self.settings.bounds.batch_bytes_max * SNAPSHOT_WIDE_BATCHES;
+            if end == End::Ahead && overlaps {
+                self.fill();
             }
             let count = batches.iter().map(|batch| u64::from(batch.rows)).sum::<u64>();
             if count > 0 {
@@ -192,6 +195,9 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             }
             if end == End::Reached {
                 break;
+            }
+            if !overlaps {
+                self.fill();
             }
         }
         if state == PartState::Missing {

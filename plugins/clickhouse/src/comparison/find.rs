@@ -24,6 +24,7 @@ pub(crate) fn find(
         columns: &[],
         until: None,
         keys_max: COMPARED_KEYS_MAX,
+        bytes_max: usize::MAX,
         doing: DOING,
         settings: QUIETLY,
     };

@@ -157,6 +157,7 @@ impl Work<'_> {
             columns,
             until: None,
             keys_max: COMPARED_KEYS_MAX,
+            bytes_max: usize::MAX,
             doing: DOING,
             settings: QUIETLY,
         }
@@ -190,7 +191,7 @@ impl Work<'_> {
             let Some(column) = self.plan.column(source) else { continue };
             written.clear();
             column.write(source, cell, &mut written)?;
-            if held.is_some_and(|held| held.values[at] != written) {
+            if held.is_some_and(|held| *held.values[at] != *written) {
                 differing.push(column.name.clone());
             }
         }

@@ -7,7 +7,7 @@ use tarn_sdk::{Failure, Limits};
 use super::held::{BEGIN, adopt};
 use super::partition::Partition;
 use super::{copy_binary, copy_text};
-use crate::config::READ_BYTES_MAX;
+use crate::config::{READ_BYTES_MAX, batch_room};
 use crate::mapped::Mapped;
 use crate::peer::{Session, flag, number, single, text};
 use crate::position::Position;
@@ -106,6 +106,8 @@ impl<S: Session> Reader<S> {
         let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
         loop {
             if open.taken == open.inbox.len() {
+                // A large row is not held beside the next one.
+                open.inbox = Vec::new();
                 open.inbox = self.session.copy_read(bytes_max)?;
                 open.taken = 0;
             }
@@ -171,8 +173,7 @@ impl<S: Session> Reader<S> {
 impl Open {
     fn batch(&mut self, limits: Limits) -> Result<BatchWriter, Failure> {
         let waiting = self.inbox.len() - self.taken;
-        let capacity = (waiting * 2).min(limits.bytes_max as usize) + 1024;
-        let mut writer = BatchWriter::with_capacity(capacity);
+        let mut writer = BatchWriter::with_capacity(batch_room(waiting * 2, waiting, limits.bytes_max));
         let table = writer.add_table(&self.mapped.table);
         if self.head == Head::Ahead {
             self.taken += copy_binary::head(&self.inbox, &self.mapped)?;

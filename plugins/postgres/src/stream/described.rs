@@ -21,6 +21,8 @@ pub(super) struct Described<'a> {
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
+    /// The transaction whose rows follow.
+    pub(super) writer: Option<u32>,
 }
 
 impl Described<'_> {
@@ -37,8 +39,15 @@ impl Described<'_> {
         let mut cells = Vec::with_capacity(columns.len());
         // A partition has numbers of its own.
         let own = self.catalog.filter(|catalog| catalog.oid == relation.oid);
-        let known = own.map(|catalog| Known { catalog, before: self.before, delivered: self.delivered });
-        let numbers = known.map(|known| known.numbers(columns));
+        let known = own.map(|catalog| Known {
+            catalog,
+            before: self.before,
+            delivered: self.delivered,
+            excluded: &mapping.exclude,
+            writer: self.writer,
+        });
+        let numbers =
+            known.map(|known| known.numbers(columns).ok_or_else(|| unclear(mapping))).transpose()?;
         for (at, column) in columns.iter().enumerate() {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
@@ -61,11 +70,17 @@ impl Described<'_> {
         }
         if batch_columns.iter().all(|column| column.key == 0) {
             let message = "the table has no primary key or replica identity index any more";
+            let sql = mapping.name.sql();
+            // Another key does not help where the server is told to look for none, or for an index that is gone.
+            let hint = match relation.identity {
+                b'i' | b'n' => format!(
+                    "ALTER TABLE {sql} REPLICA IDENTITY DEFAULT where it has a primary key, or REPLICA IDENTITY USING INDEX … \
+                     with a unique index of NOT NULL columns; then resume the mirror"
+                ),
+                _ => format!("ALTER TABLE {sql} ADD PRIMARY KEY, then resume the mirror"),
+            };
             return Err(Failure::permanent("key_missing", message)
-                .with_hint(format!(
-                    "ALTER TABLE {} ADD PRIMARY KEY, then resume the mirror",
-                    mapping.name.sql()
-                ))
+                .with_hint(hint)
                 .with_table(mapping.name.to_string()));
         }
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
@@ -120,4 +135,13 @@ impl Described<'_> {
         let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
         (number.unwrap_or(0), !in_key, if in_key { place } else { 0 })
     }
+}
+
+/// Nothing that the server sends, and nothing that it keeps, tells two columns apart.
+fn unclear(mapping: &MappedTable) -> Failure {
+    let message = "a column was dropped, and another one made in its place, while the stream was behind: to which of the \
+                   two values belong cannot be told";
+    Failure::permanent("columns_unclear", message)
+        .with_hint("resync the mirror, or edit the table out of it and add it again")
+        .with_table(mapping.name.to_string())
 }

@@ -8,6 +8,7 @@
 
 use tarn_batch::Table;
 
+use super::succession::Told;
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::pgoutput::RelationColumn;
@@ -19,34 +20,61 @@ pub(super) struct Known<'a> {
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said the table has; none where that is not known.
     pub(super) delivered: &'a Attributes,
+    /// The names of columns that are not wanted, and so never delivered.
+    pub(super) excluded: &'a [String],
+    /// The transaction whose rows follow the message, the lower 32 bits of its number.
+    pub(super) writer: Option<u32>,
 }
 
 impl Known<'_> {
-    /// The number of each column of a message; 0 where it cannot be told.
-    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Vec<i32> {
+    /// The number of each column of a message; 0 where it cannot be told, and nothing at all where values of one column
+    /// might be taken for those of another.
+    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        // Where a column was dropped, one of another type than the message's is hardly the message's.
+        let other = |column: &RelationColumn<'_>| self.other_type(column).map_or(0, |found| found.attribute);
+        let others: Vec<i32> = columns.iter().map(other).collect();
+        let doubted =
+            numbers.iter().zip(&others).map(|(number, other)| if number == other { 0 } else { *number });
+        match self.by_drops(&names, &doubted.collect::<Vec<_>>(), &others) {
+            Told::Numbers(numbers) => return Some(numbers),
+            Told::Unclear => return None,
+            Told::Nothing => {}
+        }
         if let Some(delivered) = self.as_delivered(&by_name, &numbers) {
-            return delivered;
+            return Some(delivered);
         }
         self.fill(columns, &mut numbers);
-        numbers
+        Some(numbers)
     }
 
     /// The number of the catalog's column of the same name; 0 where that one came later than the message.
     fn by_name(&self, column: &RelationColumn<'_>) -> i32 {
-        let same = |found: &&CatalogColumn| found.name == column.name;
-        let Some(found) = self.catalog.columns.iter().find(same) else { return 0 };
-        let is_new = !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
-        let other_type = (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier);
+        let Some(found) = self.of_catalog(column.name) else { return 0 };
         let before =
             self.before.and_then(|table| table.columns.iter().find(|known| known.name == column.name));
         let had_other =
             before.is_some_and(|known| known.attribute != 0 && known.attribute != found.attribute);
         // Nothing but the type tells a column from the one that was made in its place at the end of the table.
-        let replaces = is_new && other_type && (had_other || self.before.is_none());
+        let replaces = self.other_type(column).is_some() && (had_other || self.before.is_none());
         if replaces { 0 } else { found.attribute }
+    }
+
+    /// The catalog's column of the same name, where the stream has not had it and its type is another one.
+    fn other_type(&self, column: &RelationColumn<'_>) -> Option<&CatalogColumn> {
+        let is_new =
+            |found: &CatalogColumn| !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
+        let other_type = |found: &CatalogColumn| {
+            (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier)
+        };
+        self.of_catalog(column.name).filter(|found| is_new(found) && other_type(found))
+    }
+
+    fn of_catalog(&self, name: &str) -> Option<&CatalogColumn> {
+        self.catalog.columns.iter().find(|found| found.name == name)
     }
 
     /// Takes numbers back, as few as it takes, so that the rest rises as the columns do, with room for those between.
@@ -157,6 +185,7 @@ mod tests {
             identity: Identity::Default,
             file: 0,
             attributes_made: made,
+            dropped: Vec::new(),
             columns: columns.collect(),
         }
     }
@@ -168,7 +197,8 @@ mod tests {
             .map(|&(name, type_oid)| RelationColumn { in_key: false, name, type_oid, type_modifier: -1 })
             .collect();
         let delivered = delivered.iter().copied().collect();
-        Known { catalog, before: None, delivered: &delivered }.numbers(&columns)
+        let known = Known { catalog, before: None, delivered: &delivered, excluded: &[], writer: None };
+        known.numbers(&columns).expect("they are told apart")
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::joined::joined;
 use super::{Outgoing, Turn};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
+use crate::entry::Entry;
 use crate::fill;
+use crate::lsn::Lsn;
 use crate::mapped::Mapped;
 use crate::mark::Marks;
 use crate::peer::Peer;
@@ -27,7 +29,7 @@ use crate::value::Decoder;
 #[derive(Debug)]
 pub(crate) struct Relations {
     server: Server,
-    entries: Vec<Entry>,
+    entries: Vec<Known>,
     places: HashMap<u32, usize>,
     /// Rows of one table come in runs: the relation that was asked for last, and its place.
     last: Option<(u32, usize)>,
@@ -41,7 +43,7 @@ pub(crate) struct Relations {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum Known {
     Mapped(Box<Replicated>),
     /// Not the mirror's.
     Ignored,
@@ -55,6 +57,8 @@ pub(crate) struct Replicated {
     /// What becomes of each column of its tuples.
     pub(super) cells: Vec<Cell>,
     loading: bool,
+    /// When it came into the publication, where the stream is behind that.
+    entry: Option<Entry>,
     /// What rows hold in columns that were added after them.
     fills: Vec<Fill>,
     /// Whether its columns are what the stream had before.
@@ -92,7 +96,16 @@ pub(super) enum Learned {
 
 impl Replicated {
     pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, loading: bool) -> Self {
-        Self { oid, mapped, cells, loading, fills: Vec::new(), novelty: Novelty::None, index: None }
+        Self {
+            oid,
+            mapped,
+            cells,
+            loading,
+            entry: None,
+            fills: Vec::new(),
+            novelty: Novelty::None,
+            index: None,
+        }
     }
 
     pub(super) fn table(&self) -> &Table {
@@ -101,6 +114,19 @@ impl Replicated {
 
     pub(super) fn is_loading(&self) -> bool {
         self.loading
+    }
+
+    /// Whether a transaction's changes of it are in its load.
+    #[inline]
+    pub(super) fn is_loaded_with(&self, transaction: u32, commit: Lsn) -> bool {
+        self.entry.is_some_and(|entry| entry.is_after(transaction, commit))
+    }
+
+    /// Whether the destination may lack the row that a change of this commit leaves values out of: its load has not
+    /// brought it yet, or saw it gone.
+    #[inline]
+    pub(super) fn may_lack(&self, commit: Lsn) -> bool {
+        self.loading || self.entry.is_some_and(|entry| commit < entry.until)
     }
 
     /// The table as the host is told of it.
@@ -201,8 +227,8 @@ impl Relations {
             }
         };
         Ok(match &mut self.entries[place] {
-            Entry::Mapped(replicated) => Some(replicated),
-            Entry::Ignored => None,
+            Known::Mapped(replicated) => Some(replicated),
+            Known::Ignored => None,
         })
     }
 
@@ -212,26 +238,28 @@ impl Relations {
         &mut self,
         relation: Relation<'_>,
         turn: Turn,
+        writer: Option<u32>,
         side: &mut Side<P>,
         settings: &Settings,
         types: &mut Types,
     ) -> Result<Learned, Failure> {
         let name = TableName::new(relation.schema, relation.name);
         let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
-            self.put(relation.oid, Entry::Ignored, turn);
+            self.put(relation.oid, Known::Ignored, turn);
             return Ok(Learned::Known);
         };
         let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
         types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
         let before = self.places.get(&relation.oid).and_then(|place| match &self.entries[*place] {
-            Entry::Mapped(replicated) => Some(&replicated.mapped),
-            Entry::Ignored => None,
+            Known::Mapped(replicated) => Some(&replicated.mapped),
+            Known::Ignored => None,
         });
         let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
         let described = Described {
             catalog: described.as_ref(),
             before: before.map(|mapped| &mapped.table),
             delivered: &delivered,
+            writer,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
@@ -261,7 +289,7 @@ impl Relations {
         }
         let table = replicated.table();
         if self.delivered.get(&table.id) == Some(&table.version) {
-            self.put(relation.oid, Entry::Mapped(Box::new(replicated)), turn);
+            self.put(relation.oid, Known::Mapped(Box::new(replicated)), turn);
             return Ok(Learned::Known);
         }
         Ok(Learned::Changed(Box::new(replicated)))
@@ -270,30 +298,33 @@ impl Relations {
     /// What the last description of a relation said that was new; asked for once.
     pub(super) fn take_novelty(&mut self, oid: u32) -> Novelty {
         match self.places.get(&oid).map(|place| &mut self.entries[*place]) {
-            Some(Entry::Mapped(replicated)) => std::mem::replace(&mut replicated.novelty, Novelty::None),
-            Some(Entry::Ignored) | None => Novelty::None,
+            Some(Known::Mapped(replicated)) => std::mem::replace(&mut replicated.novelty, Novelty::None),
+            Some(Known::Ignored) | None => Novelty::None,
         }
     }
 
     /// Takes what was learned, now that it reaches the host before the next row.
     pub(super) fn keep(&mut self, changed: Box<Replicated>, turn: Turn) {
         self.deliver([changed.table()]);
-        self.put(changed.oid, Entry::Mapped(changed), turn);
+        self.put(changed.oid, Known::Mapped(changed), turn);
     }
 
-    fn put(&mut self, oid: u32, entry: Entry, turn: Turn) {
-        if let Entry::Mapped(replicated) = &entry
-            && turn == Turn::First
+    fn put(&mut self, oid: u32, mut known: Known, turn: Turn) {
+        if let Known::Mapped(replicated) = &mut known
             && let Some(mark) = self.marks.get_mut(&replicated.name())
-            && let Some(delivered) = replicated.attributes()
         {
-            mark.delivered = delivered;
+            replicated.entry = mark.entry;
+            if turn == Turn::First
+                && let Some(delivered) = replicated.attributes()
+            {
+                mark.delivered = delivered;
+            }
         }
         match self.places.get(&oid) {
-            Some(place) => self.entries[*place] = entry,
+            Some(place) => self.entries[*place] = known,
             None => {
                 self.places.insert(oid, self.entries.len());
-                self.entries.push(entry);
+                self.entries.push(known);
             }
         }
     }

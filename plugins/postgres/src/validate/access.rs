@@ -37,8 +37,9 @@ pub(super) fn read<P: Peer>(
 ) -> Result<HashMap<TableName, Access>, Failure> {
     let mut access = HashMap::new();
     for tables in settings.tables.chunks(CATALOG_TABLES_MAX) {
-        let pair =
-            |table: &MappedTable| format!("({}, {})", literal(&table.name.schema), literal(&table.name.name));
+        let pair = |table: &MappedTable| {
+            format!("({}::name, {}::name)", literal(&table.name.schema), literal(&table.name.name))
+        };
         let pairs: Vec<String> = tables.iter().map(pair).collect();
         let rows = side.read(&format!(
             "SELECT n.nspname, c.relname, current_user, pg_catalog.pg_has_role(c.relowner, 'USAGE'),
@@ -52,7 +53,7 @@ pub(super) fn read<P: Peer>(
                      WHERE c.relkind = 'p' AND t.isleaf AND NOT pg_catalog.has_table_privilege(t.relid, 'SELECT')),
                     pg_catalog.row_security_active(c.oid)
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-             WHERE (n.nspname, c.relname) IN ({})",
+             WHERE (n.nspname, c.relname) IN (VALUES {})",
             pairs.join(", ")
         ))?;
         for row in &rows {

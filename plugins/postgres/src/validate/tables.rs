@@ -102,6 +102,7 @@ mod tests {
             identity,
             file: 0,
             attributes_made: 2,
+            dropped: Vec::new(),
             columns,
         }
     }

@@ -1,7 +1,7 @@
 //! Tables that join and leave a running mirror.
 
 use tarn_batch::Op;
-use tarn_sdk::Limits;
+use tarn_sdk::{Limits, SourceConfig};
 
 use crate::fixture::{Seen, config, limits, rows, snapshot, source, stream};
 use crate::server;
@@ -51,6 +51,50 @@ fn an_added_table_is_complete_whatever_ran_while_it_was_added() {
     assert!(version("4").is_some_and(|version| version > loaded[0].version));
     drop(stream_source);
     streaming.teardown().expect("no failure");
+}
+
+#[test]
+fn a_table_added_again_while_the_stream_lags_keeps_no_row_that_was_deleted_in_the_gap() {
+    // B157, B167.
+    let server = server();
+    server.query(
+        "CREATE TABLE stays_in (id int PRIMARY KEY); CREATE TABLE back_again (id int PRIMARY KEY, t text);
+         INSERT INTO back_again VALUES (1, 'loaded')",
+    );
+    let both = || config("gap", &["public.stays_in", "public.back_again"]);
+    let start = source(server, both()).setup().expect("a slot");
+    let mut editor = source(server, both());
+    // The stream has all of this before it when the table is back.
+    server.query("INSERT INTO stays_in VALUES (0)");
+    server.query(
+        "INSERT INTO back_again VALUES (2, 'before'); UPDATE back_again SET t = 'before' WHERE id = 1",
+    );
+    editor.alter(config("gap", &["public.stays_in"])).expect("a position");
+    server.query("DELETE FROM back_again; INSERT INTO back_again VALUES (3, 'in the gap')");
+    let from = editor.alter(both()).expect("a position");
+    server.query("INSERT INTO back_again VALUES (4, 'after')");
+    let loaded = snapshot(&mut editor, "public.back_again", &from, 100);
+    let ids = |rows: &[Seen]| -> Vec<String> { rows.iter().map(|row| row.after[0].clone()).collect() };
+    assert_eq!(ids(&loaded), ["3", "4"]);
+    server.query("INSERT INTO back_again VALUES (5, 'last'); INSERT INTO stays_in VALUES (6)");
+    let read_on = |loading: bool, start: &[u8], rows_max: u32| {
+        let loading = if loading { vec!["public.back_again".to_owned()] } else { Vec::new() };
+        let mut streaming = source(server, SourceConfig { loading, ..both() });
+        streaming.open(start).expect("the stream");
+        let (mut seen, mut positions) = (Vec::new(), vec![start.to_vec()]);
+        while seen.last().is_none_or(|row: &Seen| row.after[0] != "6") {
+            let changes = streaming.read(limits(rows_max)).expect("changes");
+            seen.extend(rows(&changes.batch));
+            positions.push(changes.position);
+        }
+        (seen, positions)
+    };
+    let (seen, positions) = read_on(true, &start, 1);
+    assert_eq!(ids(&seen), ["0", "4", "5", "6"], "what the load sees, or saw gone, is not brought again");
+    // Once it is loaded, from a place before the gap.
+    let (rest, _) = read_on(false, &positions[1], 100);
+    assert_eq!(ids(&rest), ["4", "5", "6"]);
+    editor.teardown().expect("no failure");
 }
 
 #[test]

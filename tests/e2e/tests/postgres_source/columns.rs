@@ -290,3 +290,90 @@ fn a_transaction_that_adds_a_column_resumes_anywhere_within() {
     }
     source.teardown().expect("no failure");
 }
+
+/// Two columns, the last of which makes room for another while nobody reads. What is delivered from there on.
+fn behind(name: &str, statements: &[&str]) -> Result<Vec<Vec<(String, i32)>>, tarn_sdk::Failure> {
+    let server = server();
+    server.query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, a int)"));
+    let mut source = source(server, config(name, &[&format!("public.{name}")]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    for statement in statements {
+        server.query(&statement.replace("$t", name));
+    }
+    let inserts = statements.iter().filter(|statement| statement.starts_with("INSERT")).count();
+    source.open(&start).expect("the stream");
+    let mut described = vec![vec![("id".to_owned(), 1), ("a".to_owned(), 2)]];
+    let mut found = 0;
+    let outcome = loop {
+        if found == inserts {
+            break Ok(described);
+        }
+        match source.read(limits(1000)) {
+            Ok(changes) => {
+                found += changes.rows as usize;
+                described.extend(changes.schema.iter().map(|described| {
+                    let names = names(&described.table).into_iter();
+                    names.map(|(name, number)| (name.to_owned(), number)).collect()
+                }));
+            }
+            Err(failure) => break Err(failure),
+        }
+    };
+    source.teardown().expect("no failure");
+    outcome
+}
+
+fn numbered(columns: &[(&str, i32)]) -> Vec<(String, i32)> {
+    columns.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+}
+
+#[test]
+fn a_column_dropped_at_the_end_while_the_stream_lags_is_not_the_one_that_follows_it() {
+    // B091.
+    let renamed = behind(
+        "followed_renamed",
+        &[
+            "INSERT INTO $t VALUES (1, 1)",
+            "ALTER TABLE $t DROP a; ALTER TABLE $t ADD b int",
+            "INSERT INTO $t VALUES (2, 2)",
+            "ALTER TABLE $t RENAME b TO c",
+            "INSERT INTO $t VALUES (3, 3)",
+        ],
+    );
+    let expected = [[("id", 1), ("a", 2)], [("id", 1), ("b", 3)], [("id", 1), ("c", 3)]];
+    assert_eq!(renamed.expect("told apart"), expected.map(|columns| numbered(&columns)));
+    let dropped = behind(
+        "followed_dropped",
+        &[
+            "INSERT INTO $t VALUES (1, 1)",
+            "ALTER TABLE $t DROP a; ALTER TABLE $t ADD b int",
+            "INSERT INTO $t VALUES (2, 2)",
+            "ALTER TABLE $t DROP b; ALTER TABLE $t ADD c int",
+            "INSERT INTO $t VALUES (3, 3)",
+        ],
+    );
+    let expected = [[("id", 1), ("a", 2)], [("id", 1), ("b", 3)], [("id", 1), ("c", 4)]];
+    assert_eq!(dropped.expect("told apart"), expected.map(|columns| numbered(&columns)));
+}
+
+#[test]
+fn a_column_that_may_be_either_of_two_stops_the_stream_with_the_remedy() {
+    // B091: never a value of the one in the other.
+    let failure = behind(
+        "either",
+        &[
+            "INSERT INTO $t VALUES (1, 1)",
+            "ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int",
+            "INSERT INTO $t VALUES (2, 2)",
+        ],
+    )
+    .expect_err("it cannot be told");
+    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("columns_unclear", "public.either"));
+    assert!(failure.hint.contains("resync"), "{}", failure.hint);
+    // Only rows from after it.
+    let later =
+        behind("later", &["ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int", "INSERT INTO $t VALUES (2, 2)"]);
+    let expected = [[("id", 1), ("a", 2)], [("id", 1), ("a", 3)]];
+    assert_eq!(later.expect("told apart"), expected.map(|columns| numbered(&columns)));
+}

@@ -167,6 +167,66 @@ fn a_transaction_is_sent_while_it_runs_and_delivered_once_it_has_committed() {
 }
 
 #[test]
+fn what_was_rolled_back_changes_no_table() {
+    // B130.
+    if !sends_early() {
+        return;
+    }
+    let server = server();
+    server.query("CREATE TABLE t (id int PRIMARY KEY, t text); CREATE TABLE u (id int PRIMARY KEY, t text)");
+    let aside = Aside::of(ROOM);
+    let mut source = spooling_source(&server, wanted("undone"), &aside);
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let mut session = server.session();
+    let short = Limits { wait_ms: 50, ..limits(10_000) };
+    let many = |table: &str, first: i32| {
+        format!(
+            "INSERT INTO {table} (id, t) SELECT n, repeat('x', 500) FROM generate_series({first}, {first} + 1999) n"
+        )
+    };
+    // Whether a part was rolled back is known when it has been sent.
+    let mut sent = |sql: String| {
+        let before = aside.bytes.load(Ordering::Relaxed);
+        session.query(&sql);
+        until("it is sent", || {
+            assert_eq!(source.read(short).expect("changes").rows, 0);
+            (aside.bytes.load(Ordering::Relaxed) > before + 500_000).then_some(())
+        });
+    };
+    sent(format!("BEGIN; {}", many("t", 1)));
+    sent(format!("SAVEPOINT a; ALTER TABLE t ADD undone int DEFAULT 7; {}", many("t", 10_001)));
+    sent(format!("ROLLBACK TO a; {}", many("t", 20_001)));
+    sent(format!("SAVEPOINT b; ALTER TABLE t DROP CONSTRAINT t_pkey; {}", many("t", 30_001)));
+    // The part that is the first to have rows of a table is rolled back, and its description stays the only one.
+    sent(format!("ROLLBACK TO b; SAVEPOINT c; {}", many("u", 10_001)));
+    sent(format!("ROLLBACK TO c; {}", many("u", 20_001)));
+    sent(format!("SAVEPOINT d; ALTER TABLE t ADD kept int DEFAULT 8; {}; RELEASE d", many("t", 40_001)));
+    session.query(
+        "SAVEPOINT e; ALTER TABLE u ADD undone int; INSERT INTO u VALUES (2, 'x'); ROLLBACK TO e; COMMIT",
+    );
+    server.query("INSERT INTO u VALUES (1, 'last')");
+    let (mut seen, mut schemas) = (Vec::new(), Vec::new());
+    while seen.last().is_none_or(|row: &Seen| row.after[1] != "last") {
+        let changes = source.read(limits(10_000)).expect("changes");
+        schemas.extend(changes.schema.into_iter().map(|described| {
+            let columns = described.table.columns;
+            columns.into_iter().map(|column| (column.name, column.attribute)).collect::<Vec<_>>()
+        }));
+        seen.extend(rows(&changes.batch));
+    }
+    let of = |name: &str, number: i32| (name.to_owned(), number);
+    assert_eq!(schemas, [[of("id", 1), of("t", 2), of("kept", 3)]]);
+    for table in ["t", "u"] {
+        let there = server.scalar(&format!("SELECT count(*) FROM {table}"));
+        let came = seen.iter().filter(|row| row.table == format!("public.{table}")).count();
+        assert_eq!(Some(came.to_string()), there, "{table}");
+    }
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn without_room_large_transactions_come_once_they_have_committed() {
     if !sends_early() {
         return;

@@ -56,7 +56,8 @@ pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     }
 }
 
-fn add(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+/// Adds a column.
+pub fn add(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     let column = table.new_column(dice);
     let default =
         if column.kind.is_never_null() || dice.chance(50) { None } else { column.kind.default(dice) };

@@ -15,6 +15,13 @@ pub const REFUSING: &str = "function onRecord(r)
   return r
 end";
 
+/// Refuses others, whatever becomes of them.
+pub const SKIPPING: &str = "function onRecord(r)
+  local row = r.new
+  if row and row.note and row.note:sub(-1) == '3' then error('no three') end
+  return r
+end";
+
 const TAKING: &str = "function onRecord(r) return r end";
 
 /// Replays every letter with a script that takes all of them, which the stream goes on with.

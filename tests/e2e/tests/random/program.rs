@@ -22,6 +22,8 @@ pub enum Script {
     Mark,
     /// Some rows, by their `n`, are refused and kept as dead letters, until they are replayed.
     Refuse,
+    /// Some rows, by their `note`, which no change touches, are refused always, and left out.
+    Skip,
 }
 
 /// One thing that happens.
@@ -94,6 +96,8 @@ struct Generator {
     tarn_runs: bool,
     clickhouse_runs: bool,
     paused: bool,
+    /// Whether an edit may wait for what is open: another one would wait for it in vain.
+    edit_waits: bool,
     steps: Vec<Step>,
 }
 
@@ -107,6 +111,7 @@ impl Program {
             (1, Script::JavaScriptIdentity),
             (1, Script::Mark),
             (2, Script::Refuse),
+            (2, Script::Skip),
         ]);
         let mut generator = Generator {
             dice,
@@ -119,6 +124,7 @@ impl Program {
             tarn_runs: true,
             clickhouse_runs: true,
             paused: false,
+            edit_waits: false,
             steps: Vec::new(),
         };
         let setup = generator.setup();
@@ -182,12 +188,11 @@ impl Generator {
             NewTable,
             Label,
             Resync,
+            KilledLoad,
             Wait,
             Compare,
         }
-        // Letters hold changes of the table as it was: what a column that is gone, or another, has to do with
-        // them is not said.
-        let alter = if self.script == Script::Refuse { 0 } else { 7 };
+        let alter = if self.script == Script::Refuse { 3 } else { 7 };
         let next = self.dice.weighted(&[
             (60, Next::Change),
             (alter, Next::Alter),
@@ -200,6 +205,7 @@ impl Generator {
             (1, Next::NewTable),
             (1, Next::Label),
             (1, Next::Resync),
+            (2, Next::KilledLoad),
             (6, Next::Wait),
             (2, Next::Compare),
         ]);
@@ -234,6 +240,7 @@ impl Generator {
                     self.steps.push(Step::Resync);
                 }
             }
+            Next::KilledLoad => self.killed_load(),
             Next::Wait => {
                 let milliseconds = 1 + self.dice.below(400);
                 self.steps.push(Step::Wait(milliseconds));
@@ -304,7 +311,12 @@ impl Generator {
         let times = 1 + self.dice.below(2);
         for _ in 0..times {
             changes(&mut self.dice, &mut statements, &self.tables[place]);
-            statements.extend(alteration::alter(&mut self.dice, &mut self.tables[place]));
+            // Letters hold changes of the table as it was: what a column that is gone, or another, has to do with
+            // them is not said. One that was added since shows its default.
+            statements.extend(match self.script {
+                Script::Refuse => alteration::add(&mut self.dice, &mut self.tables[place]),
+                _ => alteration::alter(&mut self.dice, &mut self.tables[place]),
+            });
             changes(&mut self.dice, &mut statements, &self.tables[place]);
         }
         if self.dice.chance(50) {
@@ -331,6 +343,31 @@ impl Generator {
         self.steps.push(Step::Wait(milliseconds));
         self.steps.push(if self.dice.chance(80) { Step::KillTarn } else { Step::StopTarn });
         self.tarn_runs = false;
+    }
+
+    /// A load that is killed in its middle and goes on, while rows that it read, and others, are gone or changed.
+    fn killed_load(&mut self) {
+        self.end_transactions();
+        self.start_tarn();
+        self.start_clickhouse();
+        self.paused = false;
+        self.steps.push(Step::Resync);
+        for _ in 0..1 + self.dice.below(2) {
+            let milliseconds = 200 + self.dice.below(2_500);
+            self.steps.push(Step::Wait(milliseconds));
+            self.steps.push(Step::KillTarn);
+            let mut statements = Vec::new();
+            for _ in 0..2 + self.dice.below(5) {
+                let place = self.dice.place(self.tables.len());
+                statements.extend(statement::gone_meanwhile(
+                    &mut self.dice,
+                    &self.tables[place],
+                    &self.moods,
+                ));
+            }
+            self.steps.push(Step::Sql { session: 0, statements });
+            self.steps.push(Step::StartTarn);
+        }
     }
 
     fn start_clickhouse(&mut self) {
@@ -368,9 +405,10 @@ impl Generator {
             return;
         }
         // What is open would make the edit wait, and what follows it too.
-        if self.dice.chance(70) {
+        if self.dice.chance(70) || self.edit_waits {
             self.end_transactions();
         }
+        self.edit_waits = true;
         self.mirrored.extend(added.iter().cloned());
         self.paused = false;
         self.steps.push(Step::Edit { removed, added });
@@ -396,6 +434,7 @@ impl Generator {
         self.start_tarn();
         self.start_clickhouse();
         self.paused = false;
+        self.edit_waits = false;
         self.steps.push(Step::Compare);
     }
 }

@@ -146,6 +146,22 @@ pub fn series(table: &Table, from: u64, to: u64) -> String {
     )
 }
 
+/// Changes that a load must not miss: rows that are gone, under another key, or without their large value.
+pub fn gone_meanwhile(dice: &mut Dice, table: &Table, moods: &[String]) -> Vec<String> {
+    let name = &table.name;
+    let number = dice.below(KEYS_MAX);
+    let is = table.is(number);
+    match dice.below(7) {
+        0 => vec![format!("DELETE FROM {name} WHERE n % 5 = {}", dice.below(5))],
+        1 => vec![format!("UPDATE {name} SET n = n + 1 WHERE n % 3 = {}", dice.below(3))],
+        2 => vec![move_key(table, number, KEYS_MAX + dice.below(500), "")],
+        3 => vec![format!("DELETE FROM {name} WHERE {is}"), insert(dice, table, &[number], moods, "NOTHING")],
+        4 => vec![format!("UPDATE {name} SET n = 1 WHERE {is}"), format!("DELETE FROM {name} WHERE {is}")],
+        5 => vec![format!("DELETE FROM {name} WHERE ctid < '(40,0)'")],
+        _ => vec![format!("UPDATE {name} SET big = {} WHERE n % 7 = {}", big(dice), dice.below(7))],
+    }
+}
+
 /// Rows with a value in every column.
 pub fn insert(dice: &mut Dice, table: &Table, numbers: &[u64], moods: &[String], conflict: &str) -> String {
     let (mut columns, _) = table.key_values("0");

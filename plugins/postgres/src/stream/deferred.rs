@@ -1,0 +1,76 @@
+//! Descriptions from parts of transactions that were rolled back.
+//!
+//! The server describes a relation before the first row of it that it sends of a transaction, and again after it
+//! changed, whatever becomes of the part that this row is in. So a description from a part that was rolled back may be the
+//! only one of its relation, or tell of columns that never came to be. Which of the two it is shows at the next row
+//! that counts: had the part changed the relation, the server would have described it again before that row, for it
+//! forgets after each block what the block's transaction changed. Until then the description waits, also beyond the end of
+//! the transaction: the server remembers that it sent it.
+
+use std::collections::HashMap;
+
+use tarn_sdk::Failure;
+
+use super::{Decoding, Outgoing, Step, oids};
+use crate::peer::Peer;
+use crate::pgoutput::{Damaged, Message, message_in_progress};
+use crate::settings::Settings;
+use crate::side::Side;
+
+/// Descriptions that wait, each as its message from within a block, by the number of the relation.
+#[derive(Debug, Default)]
+pub(super) struct Deferred(HashMap<u32, Vec<u8>>);
+
+impl Deferred {
+    /// None waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Lets a message wait, instead of an earlier one.
+    pub(super) fn put(&mut self, relation: u32, message: &[u8]) {
+        self.0.insert(relation, message.to_vec());
+    }
+
+    /// The message that waits for a row of a relation. It waits no more.
+    pub(super) fn take(&mut self, relation: u32) -> Option<Vec<u8>> {
+        self.0.remove(&relation)
+    }
+}
+
+impl Decoding {
+    /// Takes the descriptions that wait for a message that counts, unless it is one itself.
+    pub(super) fn describe_deferred<P: Peer>(
+        &mut self,
+        message: &Message<'_>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        out: &mut Outgoing,
+    ) -> Result<Step, Failure> {
+        let relations: Vec<u32> = match message {
+            Message::Insert { relation, .. }
+            | Message::Update { relation, .. }
+            | Message::Delete { relation, .. } => vec![*relation],
+            Message::Truncate { relations } => oids(relations).collect(),
+            Message::Relation(relation) => {
+                self.deferred.take(relation.oid);
+                return Ok(Step::Taken);
+            }
+            _ => return Ok(Step::Taken),
+        };
+        for oid in relations {
+            let Some(waiting) = self.deferred.take(oid) else { continue };
+            let step = match message_in_progress(&waiting) {
+                Ok((_, Message::Relation(relation))) => self.describe(relation, side, settings, out),
+                Ok(_) => Err(Damaged.into()),
+                Err(damaged) => Err(damaged.into()),
+            };
+            if !matches!(step, Ok(Step::Taken)) {
+                self.deferred.put(oid, &waiting);
+                return step;
+            }
+        }
+        Ok(Step::Taken)
+    }
+}

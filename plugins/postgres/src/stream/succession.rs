@@ -1,0 +1,261 @@
+//! Columns that were dropped while the stream is behind.
+//!
+//! A message may be from before a drop that the catalog already knows of, or from after it; where the table's last
+//! columns are concerned, names need not tell the two apart, for the next column may have been made under the name, or
+//! been renamed itself. But numbers are given in their order and never again. So with the columns that the stream had last
+//! and the drops that came before a message, all of its columns are known: those that are left, then those that were added,
+//! the first ones first. The catalog has the transaction of each drop; which came first, it or the one that wrote
+//! the row, is told by their numbers. Both have locked the table, so that one of them ended before the other came to it; only
+//! where that other one had its number before may the numbers mislead. Then names usually tell otherwise.
+
+use super::numbers::Known;
+use crate::catalog::Dropped;
+
+/// What drops say of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The numbers of its columns.
+    Numbers(Vec<i32>),
+    /// Nothing: none was dropped that it might have had, or what is known does not go together.
+    Nothing,
+    /// Numbers of transactions say one thing, names another, and both can be.
+    Unclear,
+}
+
+impl Known<'_> {
+    /// The columns of a message, of which some are known by name, and of others what they are not; 0 stands for neither.
+    pub(super) fn by_drops(&self, names: &[&str], named: &[i32], others: &[i32]) -> Told {
+        let Some(writer) = self.writer.filter(|_| !self.delivered.is_empty()) else { return Told::Nothing };
+        let mut drops: Vec<Dropped> = self.catalog.dropped.clone();
+        if !drops.iter().any(|dropped| self.is_near(dropped.attribute)) {
+            return Told::Nothing;
+        }
+        drops.sort_by(|one, other| compare(one.dropped_by, other.dropped_by));
+        // One list for each number of drops that were before the message.
+        let lists: Vec<Option<Vec<i32>>> =
+            (0..=drops.len()).map(|done| self.left(&drops[done..], named)).collect();
+        let fits = |list: &Vec<i32>| named.iter().zip(list).all(|(name, list)| *name == 0 || name == list);
+        let mut fitting: Vec<&Vec<i32>> = lists.iter().flatten().filter(|list| fits(list)).collect();
+        fitting.dedup();
+        let done = drops.partition_point(|dropped| compare(dropped.dropped_by, writer).is_lt());
+        let told = match drops.get(done) {
+            // Within the transaction itself; its rows are mostly those that come after its changes.
+            Some(next) if next.dropped_by == writer => None,
+            _ => lists[done].as_ref(),
+        };
+        match (told, fitting.as_slice()) {
+            (Some(told), fitting) if fits(told) || fitting.is_empty() => Told::Numbers(told.clone()),
+            (None, fitting) if !fitting.is_empty() => {
+                let may_be = |list: &&&Vec<i32>| !list.iter().zip(others).any(|(list, other)| list == other);
+                let mut left = fitting.iter().filter(may_be);
+                match (left.next(), left.next()) {
+                    (Some(one), None) => Told::Numbers((*one).clone()),
+                    _ => Told::Unclear,
+                }
+            }
+            (Some(told), [one]) if self.was_named_otherwise(names, told, one) => {
+                Told::Numbers((*one).clone())
+            }
+            (Some(_), _) => Told::Unclear,
+            (None, _) => Told::Nothing,
+        }
+    }
+
+    /// Whether a message may have a column of this number without the catalog's telling.
+    fn is_near(&self, number: i32) -> bool {
+        self.delivered.contains(number) || number > self.delivered.greatest()
+    }
+
+    /// The columns of a message to which these were still there; nothing where it has too many or too few.
+    fn left(&self, still_there: &[Dropped], named: &[i32]) -> Option<Vec<i32>> {
+        let live = self.catalog.columns.iter().filter(|column| {
+            self.delivered.contains(column.attribute)
+                || named.contains(&column.attribute)
+                || self.excluded.contains(&column.name)
+                || (self.is_near(column.attribute) && !column.generated)
+        });
+        let live = live.map(|column| column.attribute);
+        // One that is excluded was never delivered.
+        let dropped = still_there
+            .iter()
+            .map(|dropped| dropped.attribute)
+            .filter(|number| self.is_near(*number) || !self.excluded.is_empty());
+        let mut numbers: Vec<i32> = live.chain(dropped).collect();
+        numbers.sort_unstable();
+        if numbers.len() < named.len() {
+            return None;
+        }
+        let later = numbers.split_off(named.len());
+        // What the stream had, and is there, is not left out.
+        (!later.iter().any(|number| self.delivered.contains(*number))).then_some(numbers)
+    }
+
+    /// Whether a column had another name where the lists differ first, so that the message does not mean it.
+    fn was_named_otherwise(&self, names: &[&str], told: &[i32], other: &[i32]) -> bool {
+        let differs = (0..names.len()).find(|&at| told[at] != other[at]);
+        let Some((at, before)) = differs.zip(self.before) else { return false };
+        before.columns.iter().any(|column| column.attribute == told[at] && column.name != names[at])
+    }
+}
+
+/// Transactions by the lower 32 bits of their numbers (B163).
+fn compare(one: u32, other: u32) -> std::cmp::Ordering {
+    one.wrapping_sub(other).cast_signed().cmp(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use tarn_batch::{Column, Table, Type};
+
+    use super::*;
+    use crate::attributes::Attributes;
+    use crate::catalog::{CatalogColumn, CatalogTable, Earlier, Identity, Kind};
+    use crate::pgoutput::RelationColumn;
+    use crate::table_name::TableName;
+
+    fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
+        let columns = columns.iter().map(|&(attribute, name)| CatalogColumn {
+            attribute,
+            name: name.to_owned(),
+            type_oid: if name == "other type" { 25 } else { 23 },
+            type_modifier: -1,
+            not_null: false,
+            generated: false,
+            defined_by: 0,
+            earlier: Earlier::Null,
+            key: 0,
+        });
+        let columns: Vec<_> = columns.collect();
+        let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped { attribute, dropped_by });
+        let dropped: Vec<_> = dropped.collect();
+        let made =
+            columns.iter().map(|column| column.attribute).chain(dropped.iter().map(|d| d.attribute)).max();
+        CatalogTable {
+            oid: 1,
+            name: TableName::new("public", "t"),
+            kind: Kind::Ordinary,
+            identity: Identity::Default,
+            file: 0,
+            attributes_made: made.unwrap_or(0),
+            dropped,
+            columns,
+        }
+    }
+
+    /// What a message of a transaction means, where the stream had these columns, under these names if they are known.
+    struct Case<'a> {
+        now: &'a CatalogTable,
+        delivered: &'a [(i32, &'a str)],
+        excluded: &'a [&'a str],
+        is_fresh: bool,
+    }
+
+    impl Case<'_> {
+        fn numbers(&self, writer: u32, message: &[&str]) -> Option<Vec<i32>> {
+            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
+            self.numbers_of(writer, &message)
+        }
+
+        fn numbers_of(&self, writer: u32, message: &[(&str, u32)]) -> Option<Vec<i32>> {
+            let columns = self.delivered.iter().map(|&(attribute, name)| Column {
+                name: name.to_owned(),
+                data_type: Type::Int4,
+                type_name: "integer".to_owned(),
+                nullable: true,
+                key: 0,
+                attribute,
+            });
+            let before = Table {
+                id: 1,
+                schema: "public".to_owned(),
+                name: "t".to_owned(),
+                version: 1,
+                columns: columns.collect(),
+            };
+            let delivered: Attributes = self.delivered.iter().map(|(number, _)| *number).collect();
+            let excluded: Vec<String> = self.excluded.iter().map(|&name| name.to_owned()).collect();
+            let known = Known {
+                catalog: self.now,
+                before: (!self.is_fresh).then_some(&before),
+                delivered: &delivered,
+                excluded: &excluded,
+                writer: Some(writer),
+            };
+            let columns = message.iter().map(|&(name, type_oid)| RelationColumn {
+                in_key: false,
+                name,
+                type_oid,
+                type_modifier: -1,
+            });
+            known.numbers(&columns.collect::<Vec<_>>())
+        }
+    }
+
+    const BEFORE: u32 = 900;
+    const DROP: u32 = 1000;
+    const AFTER: u32 = 1001;
+
+    #[test]
+    fn a_column_that_followed_a_dropped_one_and_was_renamed_is_told_by_the_transaction() {
+        let now = catalog(&[(1, "id"), (3, "c")], &[(2, DROP)]);
+        let case = Case { now: &now, delivered: &[(1, "id"), (2, "a")], excluded: &[], is_fresh: true };
+        assert_eq!(case.numbers(BEFORE, &["id", "a"]), Some(vec![1, 2]));
+        assert_eq!(case.numbers(AFTER, &["id", "b"]), Some(vec![1, 3]));
+        assert_eq!(case.numbers(AFTER, &["id"]), Some(vec![1]));
+        // Its own transaction: the name tells, or nothing does.
+        assert_eq!(case.numbers(DROP, &["id", "c"]), Some(vec![1, 3]));
+        assert_eq!(case.numbers(DROP, &["id", "b"]), None);
+        // One of another type than the column that was made under its name is the one from before.
+        let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
+        let case =
+            Case { now: &now, delivered: &[(1, "id"), (2, "other type")], excluded: &[], is_fresh: true };
+        assert_eq!(case.numbers(DROP, &["id", "other type"]), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn columns_that_came_and_went_meanwhile_are_told_in_their_order() {
+        let now = catalog(&[(1, "id"), (5, "d")], &[(2, DROP), (3, 1002), (4, 1004)]);
+        let case = Case { now: &now, delivered: &[(1, "id"), (2, "a")], excluded: &[], is_fresh: true };
+        assert_eq!(case.numbers(BEFORE, &["id", "a", "b"]), Some(vec![1, 2, 3]));
+        assert_eq!(case.numbers(AFTER, &["id", "b"]), Some(vec![1, 3]));
+        assert_eq!(case.numbers(1003, &["id", "x", "y"]), Some(vec![1, 4, 5]));
+        assert_eq!(case.numbers(1005, &["id", "d"]), Some(vec![1, 5]));
+    }
+
+    #[test]
+    fn names_and_transactions_that_contradict_each_other_are_not_guessed_between() {
+        let now = catalog(&[(1, "id"), (3, "a")], &[(2, DROP)]);
+        let case = |is_fresh, old| Case { now: &now, delivered: old, excluded: &[], is_fresh };
+        let (same, other): (&[_], &[_]) = (&[(1, "id"), (2, "a")], &[(1, "id"), (2, "z")]);
+        assert_eq!(case(true, same).numbers(BEFORE, &["id", "a"]), None);
+        assert_eq!(case(false, same).numbers(BEFORE, &["id", "a"]), None);
+        assert_eq!(case(false, same).numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
+        // A transaction that ran for long, and came to the table after the change.
+        assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
+        assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_column_added_and_replaced_meanwhile_by_one_of_another_type_is_told() {
+        let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
+        // The description before had neither.
+        let case = Case { now: &now, delivered: &[(1, "id")], excluded: &[], is_fresh: false };
+        assert_eq!(case.numbers_of(BEFORE, &[("id", 23), ("other type", 23)]), Some(vec![1, 2]));
+        assert_eq!(case.numbers_of(AFTER, &[("id", 23), ("other type", 25)]), Some(vec![1, 3]));
+    }
+
+    #[test]
+    fn excluded_columns_have_their_places_too() {
+        let now = catalog(&[(1, "id"), (2, "secret"), (5, "c")], &[(3, 10), (4, DROP)]);
+        let case =
+            Case { now: &now, delivered: &[(1, "id"), (4, "a")], excluded: &["secret"], is_fresh: true };
+        assert_eq!(case.numbers(BEFORE, &["id", "secret", "a"]), Some(vec![1, 2, 4]));
+        assert_eq!(case.numbers(AFTER, &["id", "secret", "b"]), Some(vec![1, 2, 5]));
+    }
+
+    #[test]
+    fn transactions_are_compared_around_their_end() {
+        assert!(compare(u32::MAX - 1, 5).is_lt());
+        assert!(compare(5, u32::MAX - 1).is_gt());
+    }
+}
