@@ -64,11 +64,20 @@ impl Rejection {
     }
 }
 
+/// What people call a record: a table may have no key, and a message in the source's log has no table.
+fn named(table: &str, key: &str) -> String {
+    match (table, key) {
+        ("" | ".", "") => "message in the source's log".to_owned(),
+        (_, "") => "record, which has no key".to_owned(),
+        (_, key) => format!("record with key {key}"),
+    }
+}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, script, script_version, line, function, message, log_lines, .. } = self;
+        let Self { table, key, script, script_version, line, function, message, log_lines, .. } = self;
         if script.is_empty() {
-            write!(f, "the record with key {key} could not be taken: {message}")?;
+            write!(f, "the {} could not be taken: {message}", named(table, key))?;
         } else {
             write!(f, "script {script}")?;
             if *script_version > 0 {
@@ -80,7 +89,7 @@ impl fmt::Display for Rejection {
             if !function.is_empty() {
                 write!(f, ", function {function}")?;
             }
-            write!(f, " could not transform the record with key {key}: {message}")?;
+            write!(f, " could not transform the {}: {message}", named(table, key))?;
         }
         if !log_lines.is_empty() {
             write!(f, "; its last log lines: {}", log_lines.join(" | "))?;

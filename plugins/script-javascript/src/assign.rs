@@ -8,6 +8,7 @@ use tarn_script::number::Number;
 
 use crate::js::{Js, Kind, Text, Throw, View};
 use crate::json;
+use crate::mark;
 use crate::values::{decimal, interval, time};
 use crate::{record, row};
 
@@ -88,7 +89,7 @@ pub fn number(js: Js, value: View) -> Option<Number> {
         Kind::Integer => js.integer_of(value).and_then(|value| Number::parse(&value.to_string())),
         Kind::Float => js.number_of(value).map(Number::from_float),
         Kind::BigInt | Kind::String => Number::parse(js.text(value).ok()?.as_str()?.trim_ascii()),
-        _ => decimal::get(js, value),
+        _ => decimal::get(js, value).or_else(|| mark::number(js, value)),
     }
 }
 
@@ -115,7 +116,7 @@ fn scalar<'a>(js: Js, value: View, data_type: &Type, kept: &'a mut Kept) -> Resu
         },
         Kind::String => Given::Text(kept.text.insert(js.text(value)?)),
         Kind::Object => {
-            if let Some(number) = decimal::get(js, value) {
+            if let Some(number) = decimal::get(js, value).or_else(|| mark::number(js, value)) {
                 Given::Number(number)
             } else if let Some(moment) = time::get(js, value) {
                 Given::Moment(moment)

@@ -21,3 +21,9 @@ pub const JOBS_DROPPED_MAX: usize = 10_000;
 
 /// Lines of a stack trace that are looked at for the place of an error.
 pub const TRACE_LINES_MAX: usize = 16;
+
+/// Errors within an error, and classes that its own extends, of which a message tells: enough to find the reason.
+pub const CAUSES_MAX: usize = 4;
+
+/// Bytes of a thrown value's JSON in a message, which is for people.
+pub const THROWN_BYTES_MAX: usize = 300;

@@ -2,8 +2,10 @@
 
 use tarn_script::transform::{Fault as Found, NO_TEXT};
 
-use crate::config::TRACE_LINES_MAX;
+use crate::assign;
+use crate::config::{CAUSES_MAX, THROWN_BYTES_MAX, TRACE_LINES_MAX};
 use crate::js::{Js, Kind, Throw, Value};
+use crate::json;
 use crate::modules::SCRIPT;
 
 /// An error of a script.
@@ -84,33 +86,122 @@ pub fn of_value(js: Js, error: &Value) -> (Fault, Option<String>) {
         if error.kind() == Kind::Null && js.take_exhausted() {
             return (Fault::new("InternalError: out of memory"), None);
         }
-        let message = said(js, error).unwrap_or_else(|| NO_TEXT.to_owned());
-        return (Fault::new(message), None);
+        return (Fault::new(thrown(js, error)), None);
     }
-    let field = |name: &str| match error.get(name) {
-        Ok(value) if value.kind() == Kind::String => said(js, &value),
-        Ok(_) => None,
+    let message = told(js, error, CAUSES_MAX);
+    let stack = text_of(js, error, "stack").unwrap_or_default();
+    // What is the runtime's or the engine's own is nobody's place.
+    let known = |place: &Place<'_>| place.module == SCRIPT || js.session().sources.contains_key(place.module);
+    let places: Vec<Place<'_>> =
+        stack.lines().take(TRACE_LINES_MAX).filter_map(Place::parse).filter(known).collect();
+    // An error of the script's own class is made in its constructor and thrown elsewhere.
+    let classes = classes_of(js, error);
+    let made = places.iter().take_while(|place| classes.iter().any(|class| class == place.function)).count();
+    let places = if made < places.len() { &places[made..] } else { &places };
+    let Some(first) = places.first() else { return (Fault::new(message), None) };
+    let message = match first {
+        Place { module, .. } if *module == SCRIPT => message,
+        Place { module, line, column, .. } => format!("{module}:{line}:{column}: {message}"),
+    };
+    let Some(Place { function, line, column, .. }) = places.iter().find(|place| place.module == SCRIPT) else {
+        return (Fault::new(message), None);
+    };
+    let function = Some(*function).filter(|name| !matches!(*name, "" | "<anonymous>" | "<eval>"));
+    (Fault { line: *line, column: *column, message }, function.map(str::to_owned))
+}
+
+/// The names of an error's class and of those that it extends, without the language's own.
+fn classes_of(js: Js, error: &Value) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut class = field(js, error, "constructor");
+    while let Some(constructor) = class.take().filter(|class| js.is_function(**class)) {
+        match text_of(js, &constructor, "name") {
+            Some(name) if !name.ends_with("Error") || names.len() < CAUSES_MAX && is_own(js, &name) => {
+                names.push(name);
+            }
+            _ => break,
+        }
+        if names.len() == CAUSES_MAX {
+            break;
+        }
+        class = field(js, &constructor, "__proto__");
+    }
+    names
+}
+
+/// Whether a class of a name is not one of the language's.
+fn is_own(js: Js, name: &str) -> bool {
+    let global = js.global();
+    field(js, &global, name).is_none_or(|found| found.is_nothing())
+}
+
+/// An error's name and message, with the errors that it is about.
+fn told(js: Js, error: &Value, causes: usize) -> String {
+    let message = text_of(js, error, "message").unwrap_or_default();
+    let mut told = match text_of(js, error, "name") {
+        Some(name) if name != "Error" && !name.is_empty() => format!("{name}: {message}"),
+        _ => message,
+    };
+    if causes == 0 {
+        return told;
+    }
+    let tell = |value: &Value| match value.kind() == Kind::Object && js.is_error(**value) {
+        true => self::told(js, value, causes - 1),
+        false => thrown(js, value),
+    };
+    if let Some(errors) = field(js, error, "errors").filter(|errors| js.is_array(**errors)) {
+        let count = js.length(*errors).unwrap_or(0).min(CAUSES_MAX) as u32;
+        let parts: Vec<String> =
+            (0..count).filter_map(|at| js.get_item(*errors, at).ok()).map(|value| tell(&value)).collect();
+        if !parts.is_empty() {
+            told = format!("{told} ({})", parts.join("; "));
+        }
+    }
+    if let Some(cause) = field(js, error, "cause").filter(|cause| !cause.is_nothing()) {
+        told = format!("{told} (caused by: {})", tell(&cause));
+    }
+    told
+}
+
+/// What a thrown value says that is no error: the message in it, or its JSON.
+fn thrown(js: Js, value: &Value) -> String {
+    match assign::given(js, **value) {
+        kind @ ("row" | "record" | "function") => format!("a {kind} was thrown"),
+        "object" | "array" => {
+            let message = text_of(js, value, "message").filter(|message| !message.is_empty());
+            let code = text_of(js, value, "code");
+            let json = || {
+                let mut json = json::text_for_log(js, **value)?;
+                let end = (0..=THROWN_BYTES_MAX.min(json.len())).rev().find(|&at| json.is_char_boundary(at))?;
+                json.truncate(end);
+                Some(json)
+            };
+            match (message, code) {
+                (Some(message), Some(code)) => format!("{message} (code {code})"),
+                (Some(message), None) => message,
+                (None, _) => json().or_else(|| said(js, value)).unwrap_or_else(|| NO_TEXT.to_owned()),
+            }
+        }
+        _ => said(js, value).unwrap_or_else(|| NO_TEXT.to_owned()),
+    }
+}
+
+/// A property; none where reading it fails.
+fn field(js: Js, object: &Value, name: &str) -> Option<Value> {
+    match object.get(name) {
+        Ok(value) => Some(value),
         Err(_) => {
             drop(js.caught());
             None
         }
-    };
-    let message = field("message").unwrap_or_default();
-    let mut message = match field("name") {
-        Some(name) if name != "Error" && !name.is_empty() => format!("{name}: {message}"),
-        _ => message,
-    };
-    let stack = field("stack").unwrap_or_default();
-    let place = stack.lines().take(TRACE_LINES_MAX).find_map(Place::parse);
-    let Some(Place { function, module, line, column }) = place else {
-        return (Fault::new(message), None);
-    };
-    if module != SCRIPT {
-        message = format!("{module}:{line}:{column}: {message}");
-        return (Fault { line, column: 0, message }, None);
     }
-    let function = Some(function).filter(|name| !matches!(*name, "" | "<anonymous>" | "<eval>"));
-    (Fault { line, column, message }, function.map(str::to_owned))
+}
+
+/// A property that is text or a number.
+fn text_of(js: Js, object: &Value, name: &str) -> Option<String> {
+    let value = field(js, object, name)?;
+    let has_text = matches!(value.kind(), Kind::String | Kind::Integer | Kind::Float | Kind::BigInt);
+    if has_text { said(js, &value) } else { None }
 }
 
 fn said(js: Js, value: &Value) -> Option<String> {

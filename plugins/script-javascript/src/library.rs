@@ -7,7 +7,7 @@ use tarn_script::uuid;
 
 use crate::assign;
 use crate::console;
-use crate::js::{Answer, Js, Kind, Throw, View, argument};
+use crate::js::{Answer, Js, Kind, Throw, Value, View, argument};
 use crate::mark;
 use crate::record;
 use crate::row::{self, Columns};
@@ -33,13 +33,16 @@ pub fn open(js: Js) -> Answer<()> {
         to_msgpack: js.atom("toMsgpack")?,
         value: js.atom("value")?,
         big_int: js.global().get("BigInt")?,
+        is_array: js.global().get("Array")?.get("isArray")?,
+        boxes: boxes(js)?,
     });
     let classes = js.session().classes();
     let rows = js.object()?;
     let records = record::prototype(js)?;
     js.set_prototype(classes.row, rows.clone());
     js.set_prototype(classes.record, records.clone());
-    js.set_prototype(classes.mark, mark::prototype(js)?);
+    let marks = mark::prototype(js)?;
+    js.set_prototype(classes.mark, marks.clone());
     let tarn = js.object()?;
     tarn.hidden("Decimal", decimal::constructor(js)?)?;
     tarn.hidden("Time", time::constructor(js)?)?;
@@ -81,9 +84,26 @@ pub fn open(js: Js) -> Answer<()> {
     global.hidden("tarn", tarn.clone())?;
     global.hidden("console", console::library(js)?)?;
     let now = js.function("now", 0, |js, _, _| Ok(js.number((time::now_us(js)? / 1_000) as f64)))?;
-    let prelude = js.run("prelude", PRELUDE)?;
-    js.call(*prelude, View::UNDEFINED, &[*global, *tarn, *rows, *records, *now])?;
+    let prelude = js.run("<tarn>", PRELUDE)?;
+    js.call(*prelude, View::UNDEFINED, &[*global, *tarn, *rows, *records, *marks, *now])?;
     Ok(())
+}
+
+/// The classes of objects around one value (`new Number(5)`), with the method that says which.
+fn boxes(js: Js) -> Answer<Vec<(u32, Value)>> {
+    let object = js.global().get("Object")?;
+    let values = [
+        ("Boolean", js.boolean(true)),
+        ("Number", js.integer(0)),
+        ("String", js.string("")?),
+        ("BigInt", js.big_int(0)?),
+    ];
+    let class = |(name, value): (&str, Value)| {
+        let made = js.call(*object, View::UNDEFINED, &[*value])?;
+        let method = js.global().get(name)?.get("prototype")?.get("valueOf")?;
+        Ok((js.class_number(*made), method))
+    };
+    values.into_iter().map(class).collect()
 }
 
 /// `tarn.column(table, name, type)`.

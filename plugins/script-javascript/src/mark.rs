@@ -1,6 +1,8 @@
 //! Values with a word on how they are to be encoded: `tarn.json.raw(text)`, `tarn.msgpack.ext(5, data)`.
 
-use crate::js::{Answer, Js, Value, View};
+use tarn_script::number::Number;
+
+use crate::js::{Answer, Js, Kind, Value, View};
 
 /// What is said of the value inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,17 @@ pub fn make(js: Js, mark: Mark, detail: i64, value: Value) -> Answer {
 pub fn get(js: Js, value: View) -> Option<(Mark, i64)> {
     let (&mark, detail) = js.data_in(value, js.session().classes().mark)?.split_first()?;
     Some((*ALL.get(usize::from(mark))?, i64::from_le_bytes(detail.try_into().ok()?)))
+}
+
+/// The number that a marked JSON text is, if it is one.
+pub fn number(js: Js, marked: View) -> Option<Number> {
+    if get(js, marked)?.0 != Mark::Json {
+        return None;
+    }
+    match value(js, marked) {
+        Ok(text) if text.kind() == Kind::String => Number::parse(js.text(*text).ok()?.as_str()?.trim_ascii()),
+        _ => None,
+    }
 }
 
 /// What is inside a marked value.

@@ -44,8 +44,20 @@ impl Message {
     }
 
     fn read_object(js: Js, object: View) -> Answer<Self> {
+        let names = js.names(object)?;
+        // A map, an error, what a generator made: not meant as an empty message, which would be a tombstone.
+        if names.is_empty() {
+            let mut fields = FIELDS.iter().map(|field| js.get(object, field));
+            if fields.try_fold(true, |empty, value| Ok::<_, Throw>(empty && value?.kind() == Kind::Undefined))? {
+                return Err(Throw::of_type(format_args!(
+                    "onRecord returned an object without any field of a message, which has {}: null drops a record, \
+                     and {{ value: null }} is a tombstone",
+                    FIELDS.join(", ")
+                )));
+            }
+        }
         // A name that is no field is a mistake: what it holds would be lost.
-        for name in js.names(object)? {
+        for name in names {
             let name = js.value_of_atom(name.number())?;
             let name = js.text(*name)?;
             if !FIELDS.iter().any(|field| field.as_bytes() == &*name) {

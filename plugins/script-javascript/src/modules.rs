@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_module_is_said_with_its_name() {
         for (stored, line, message) in [
-            (&[("a", "\nlet x = = 1")][..], 2, "a:2:9: SyntaxError: unexpected token in expression: '='"),
-            (&[("a", "export const y = 1;\nthrow new Error('no')")], 2, "a:2:11: no"),
+            (&[("a", "\nlet x = = 1")][..], 0, "a:2:9: SyntaxError: unexpected token in expression: '='"),
+            (&[("a", "export const y = 1;\nthrow new Error('no')")], 0, "a:2:11: no"),
             (&[("a", "import 'a'")], 0, "TypeError: the module \"a\" imports itself"),
             (
                 &[("a", "import 'b'"), ("b", "import 'a'")],
@@ -115,6 +115,18 @@ mod tests {
                 .expect("it is refused");
             assert_eq!((fault.line, &*fault.message), (line, message), "{stored:?}");
         }
+    }
+
+    #[test]
+    fn an_error_in_a_module_is_at_the_line_that_called_it() {
+        let source = "import { y } from 'a';\n\nexport function onRecord(r) {\n  return y(r);\n}";
+        let stored = "\n\n\n\n\n\n\n\nexport function y(r) { throw new Error('no') }";
+        let mut runtime = load(source, &[("a", stored)]).expect("it loads");
+        runtime.start(vec![], crate::Output::Rows);
+        let applied = runtime.apply(&crate::runtime::tests::one_user()).expect("sound");
+        let rejected = &applied.rejected[0];
+        assert_eq!(rejected.line, 4, "{rejected:?}");
+        assert!(rejected.message.starts_with("a:9:") && rejected.message.contains("no (in onRecord"), "{rejected:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // What of the runtime is said in the language itself; runs once, when the runtime is made.
-(function (global, tarn, rows, records, now) {
+(function (global, tarn, rows, records, marks, now) {
   "use strict";
   const hidden = (object, name, value) =>
     Object.defineProperty(object, name, { value, writable: true, configurable: true });
@@ -10,10 +10,26 @@
   hidden(rows, Symbol.toStringTag, "Row");
   // For JSON.stringify, which knows neither BigInt nor exact numbers.
   const encode = tarn.json.encode;
-  const plain = function () { return JSON.parse(encode(this)); };
+  const { parse, rawJSON } = JSON;
+  const text = String;
+  const number = Number;
+  const { test } = RegExp.prototype;
+  const isNumber = said => test.call(/^-?\d/, said);
+  // Digits that a number would not give back stay text.
+  const digits = (name, value, { source }) =>
+    typeof value === "number" && text(value) !== source ? rawJSON(source) : value;
+  const plain = function () { return parse(encode(this), digits); };
   hidden(rows, "toJSON", { toJSON() { return plain.call(this); } }.toJSON);
   hidden(records, "toJSON", { toJSON() { return plain.call(this); } }.toJSON);
   hidden(records, Symbol.toStringTag, "Record");
+  // Numbers that keep their text are numbers for operators.
+  hidden(marks, "toJSON", { toJSON() { return plain.call(this); } }.toJSON);
+  hidden(marks, Symbol.toPrimitive, {
+    toPrimitive(hint) {
+      const said = this.toString();
+      return hint === "string" || isNumber(said) === false ? said : number(said);
+    },
+  }.toPrimitive);
 
   // Operators would turn exact values into numbers or text without a word.
   for (const [type, instead] of [

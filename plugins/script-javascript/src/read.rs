@@ -36,7 +36,7 @@ pub fn value(js: Js, data_type: &Type, value: &[u8]) -> Answer {
             decimal::of_text(js, value)?
         }
         Type::Text | Type::Enum | Type::Other => js.utf8(value)?,
-        Type::Json => json::decode(js, value, json::Exactness::Plain)?,
+        Type::Json => json::decode(js, value, json::Exactness::Lossless)?,
         Type::Bytes => js.bytes(value)?,
         Type::Date => time::make(js, Moment::new(MomentKind::Date, read_i32(value)?.into()))?,
         Type::Time => time::make(js, Moment::new(MomentKind::Time, read_i64(value)?))?,

@@ -144,6 +144,11 @@ impl Runtime {
             // `export { f as onRecord }` names what is defined under another name.
             let exported = exports.get_own(name)?;
             let defined = if exported.kind() == Kind::Undefined { found.get(name)? } else { exported };
+            if is_generator(js, &defined)? {
+                return Err(Throw::of_type(format_args!(
+                    "{name} is a generator (function*), of which a call runs nothing: write function or async function"
+                )));
+            }
             Ok::<_, Throw>(Some(defined).filter(|function| js.is_function(**function)))
         };
         self.entries = Entries {
@@ -311,6 +316,19 @@ impl Runtime {
             assign::described(js, **returned)
         )))
     }
+}
+
+/// Whether a value is a function whose call makes a generator.
+fn is_generator(js: Js, value: &Value) -> Answer<bool> {
+    if !js.is_function(**value) {
+        return Ok(false);
+    }
+    let constructor = value.get("constructor")?;
+    if constructor.kind() != Kind::Object {
+        return Ok(false);
+    }
+    let name = constructor.get("name")?;
+    Ok(matches!(&*js.text(*name)?, b"GeneratorFunction" | b"AsyncGeneratorFunction"))
 }
 
 /// A fault of a source, with its place where that lies in the source.

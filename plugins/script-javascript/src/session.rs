@@ -58,6 +58,10 @@ pub struct Hooks {
     pub value: Atom,
     /// The language's own `BigInt`, whatever a script made of the global: it runs no script code.
     pub big_int: Value,
+    /// The language's own `Array.isArray`, which sees through proxies.
+    pub is_array: Value,
+    /// Classes of objects around one value, and the methods that say which.
+    pub boxes: Vec<(u32, Value)>,
 }
 
 /// A value of a column that script code may change in place.

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_declaration_that_is_wrong_is_refused() {
         for (call, reason) in [
-            ("'public.t', 'x', 'varchar'", "there is no type \"varchar\""),
+            ("'public.t', 'x', 'money'", "there is no type \"money\""),
             ("'public.t', 'x', 'numeric(0,2)'", "there is no type"),
             ("'public.t', 'x', 'text[][]'", "there is no type"),
             ("'public.t', 'x'", "takes the name of a table"),

@@ -1,7 +1,11 @@
 //! What scripts written for Lua 5.1 expect and Lua 5.4 does differently, as far as such a script would
 //! break; `examples/scripts/REFERENCE.md` lists all of it. How numbers are written is in `float_text.rs`.
 
+use std::ffi::CStr;
+
 use crate::lua::{Answer, Kind, Lua, Raise, Slot};
+
+mod source;
 
 /// Names that are gone for good, and what to do instead: told with the error that calling them raises.
 const GONE: [(&str, &str); 8] = [
@@ -48,6 +52,20 @@ pub fn register(lua: Lua) {
     lua.set_slot(Slot::Format);
     lua.set_function(-1, "format", format);
     lua.pop(1);
+}
+
+/// Compiles a script or a module and pushes its chunk, or the error.
+pub fn load(lua: Lua, source: &[u8], name: &CStr) -> bool {
+    let source = source::without_head(source);
+    if lua.load(source, name) {
+        return true;
+    }
+    let is_escape = lua.bytes(-1).is_some_and(|error| error.windows(14).any(|text| text == b"invalid escape"));
+    if !is_escape {
+        return false;
+    }
+    lua.pop(1);
+    lua.load(&source::plain_escapes(source), name)
 }
 
 /// Adds to an error's message what a script should do without a name that is gone.
@@ -137,9 +155,10 @@ fn cut_fractions(lua: Lua, template: &[u8], count: i32) {
         unsigned |= *conversion == b'u';
         if matches!(conversion, b'd' | b'i' | b'u' | b'c' | b'o' | b'x' | b'X')
             && argument <= count
-            && lua.kind(argument) == Kind::Float
+            && matches!(lua.kind(argument), Kind::Float | Kind::String)
             && let Some(value) = lua.number(argument)
             && value < 0.0
+            && value.fract() != 0.0
             && value > i64::MIN as f64
         {
             lua.push_integer(value as i64);

@@ -69,7 +69,9 @@ impl Sent for Message {
 /// A name that is no field is a mistake: what it holds would be lost.
 fn check_fields(lua: Lua, table: i32) -> Result<(), Reason> {
     lua.push_nil();
+    let mut is_empty = true;
     while lua.next(table) {
+        is_empty = false;
         lua.pop(1);
         let name = lua.bytes(-1);
         if name.is_none_or(|name| !FIELDS.iter().any(|field| field.as_bytes() == name)) {
@@ -83,6 +85,14 @@ fn check_fields(lua: Lua, table: i32) -> Result<(), Reason> {
                 FIELDS.join(", ")
             ));
         }
+    }
+    // Not meant as an empty message, which would be a tombstone.
+    if is_empty {
+        return Err(format!(
+            "onRecord returned a table without any field of a message, which has {}: nil drops a record, and a table \
+             with a key alone is a tombstone",
+            FIELDS.join(", ")
+        ));
     }
     Ok(())
 }

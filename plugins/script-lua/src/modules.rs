@@ -7,7 +7,7 @@ use std::ffi::CStr;
 
 use crate::lua::{Answer, Kind, Lua, Raise, Slot};
 use crate::session::Phase;
-use crate::{json, msgpack};
+use crate::{dialect, json, msgpack};
 
 /// Bytes of a module's name that its error messages begin with.
 const CHUNK_NAME_BYTES: usize = 64;
@@ -73,7 +73,7 @@ fn load(lua: Lua, name: &[u8], source: &[u8]) -> Answer {
     let length = name.len().min(CHUNK_NAME_BYTES);
     chunk[1..=length].copy_from_slice(&name[..length]);
     let chunk = CStr::from_bytes_until_nul(&chunk).unwrap_or(c"=module");
-    if !lua.load(source, chunk) {
+    if !dialect::load(lua, source, chunk) {
         return Err(Raise::Value);
     }
     lua.push_bytes(name);

@@ -149,6 +149,9 @@ fn unsigned(lua: Lua) -> Answer {
 fn float(lua: Lua, name: &str, mark: Mark) -> Answer {
     let number = lua.number(1).or_else(|| exact::get(lua, 1).map(|number| number.to_float()));
     match number {
+        Some(number) if mark == Mark::Single && number.is_finite() && (number as f32).is_infinite() => {
+            Err(lua.fail(format_args!("the number is beyond what {name} holds")))
+        }
         Some(number) => wrap_number(lua, mark, number.to_bits().cast_signed()),
         None => Err(not_taken(lua, name, "a number")),
     }

@@ -44,7 +44,7 @@ pub const MEMBERS: &Members<Row<'static>> = &[
         push_name(lua, record.op(), &bindings.get(current.binding()).target)
     }),
     UNCHANGED,
-    COMMIT_TIME,
+    COMMIT_TIME_OR_EPOCH,
     TRANSACTION,
     CHECKPOINT,
     PREFIX,
@@ -78,12 +78,15 @@ const SOURCE: Member = ("source", |lua, record| {
     push_name(lua, record.op(), &bindings.get(current.binding()).source)
 });
 const UNCHANGED: Member = ("unchanged_columns", push_unchanged);
+/// What is encoded; a row of the snapshot has none.
 const COMMIT_TIME: Member = ("commit_time", |lua, record| match record.header().commit_time_us {
     RowHeader::TIME_UNKNOWN => members::push_nil(lua),
-    micros => {
-        moment::push(lua, Moment::new(MomentKind::TimestampTz, micros));
-        Ok(1)
-    }
+    micros => push_time(lua, micros),
+});
+/// What scripts read. They ask for its parts without a test: for a row of the snapshot it is 1970.
+const COMMIT_TIME_OR_EPOCH: Member = ("commit_time", |lua, record| match record.header().commit_time_us {
+    RowHeader::TIME_UNKNOWN => push_time(lua, 0),
+    micros => push_time(lua, micros),
 });
 const TRANSACTION: Member = ("transaction_id", |lua, record| {
     big_integer::push_unsigned(lua, record.header().transaction);
@@ -150,6 +153,11 @@ fn index(lua: Lua) -> Answer {
         Some(&row) => members::push(lua, row, MEMBERS),
         None => Err(lua.fail(row::STALE)),
     }
+}
+
+fn push_time(lua: Lua, micros: i64) -> Answer {
+    moment::push(lua, Moment::new(MomentKind::TimestampTz, micros));
+    Ok(1)
 }
 
 fn push_row(lua: Lua, which: Which) -> Answer {

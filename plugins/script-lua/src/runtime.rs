@@ -14,7 +14,7 @@ use crate::failure::{self, Fault, handler};
 use crate::lua::{Kind, Lua, Memory};
 use crate::message::Message;
 use crate::session::{Host, Phase, Session};
-use crate::{json, library, modules, peerdb, record, row, values, wrapper};
+use crate::{dialect, json, library, modules, peerdb, record, row, values, wrapper};
 
 /// The places at the bottom of the stack that always hold the same.
 const HANDLER: i32 = 1;
@@ -110,7 +110,7 @@ impl Runtime {
         }
         let lua = self.lua;
         self.limit_memory();
-        if !(lua.load(source, c"=script") && self.call(0, 1)) {
+        if !(dialect::load(lua, source, c"=script") && self.call(0, 1)) {
             let fault = failure::take(lua);
             lua.set_top(HANDLER);
             return Err(fault);

@@ -18,7 +18,7 @@ pub struct Added {
 /// # Errors
 /// Why it cannot be declared, for the script's author.
 pub fn declare(all: &mut Vec<Added>, table: String, name: String, type_name: String) -> Result<(), String> {
-    let Some(data_type) = data_type(&type_name) else {
+    let Some((data_type, type_name)) = data_type(&type_name) else {
         return Err(format!(
             "there is no type \"{type_name}\" for a column: name one as PostgreSQL does, such as text, bigint, \
              numeric(12,2) or timestamptz"
@@ -38,37 +38,55 @@ pub fn declare(all: &mut Vec<Added>, table: String, name: String, type_name: Str
     Ok(())
 }
 
-/// A type by its name in PostgreSQL.
-fn data_type(name: &str) -> Option<Type> {
+/// A type by any of its names in PostgreSQL, and the name that Tarn uses.
+fn data_type(name: &str) -> Option<(Type, String)> {
+    let name = name.trim().to_ascii_lowercase().split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     if let Some(element) = name.strip_suffix("[]") {
-        return data_type(element).filter(|element| !matches!(element, Type::Array(_))).map(Type::array);
+        let (element, name) = data_type(element)?;
+        return (!matches!(element, Type::Array(_))).then(|| (element.array(), format!("{name}[]")));
     }
-    if let Some(modifiers) = name.strip_prefix("numeric(").and_then(|rest| rest.strip_suffix(')')) {
-        let (precision, scale) = modifiers.split_once(',').unwrap_or((modifiers, "0"));
-        let (precision, scale) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
-        let fits = (1..=1_000).contains(&precision) && (-1_000..=1_000).contains(&scale);
-        return fits.then_some(Type::Numeric { precision, scale });
+    let (bare, modifiers) = without_modifiers(&name)?;
+    let plain = |data_type, name: &str| Some((data_type, name.to_owned()));
+    match (&*bare, modifiers) {
+        ("numeric" | "decimal" | "dec", Some(modifiers)) => {
+            let (precision, scale) = modifiers.split_once(',').unwrap_or((modifiers, "0"));
+            let (precision, scale) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
+            let fits = (1..=1_000).contains(&precision) && (-1_000..=1_000).contains(&scale);
+            fits.then(|| (Type::Numeric { precision, scale }, format!("numeric({precision},{scale})")))
+        }
+        // Lengths and digits of seconds are not checked: the script says what it assigns.
+        ("varchar" | "character varying", _) => plain(Type::Text, "text"),
+        ("time" | "time without time zone", _) => plain(Type::Time, "time"),
+        ("timetz" | "time with time zone", _) => plain(Type::TimeTz, "timetz"),
+        ("timestamp" | "timestamp without time zone", _) => plain(Type::Timestamp, "timestamp"),
+        ("timestamptz" | "timestamp with time zone", _) => plain(Type::TimestampTz, "timestamptz"),
+        (_, Some(_)) => None,
+        ("boolean" | "bool", None) => plain(Type::Bool, "boolean"),
+        ("smallint" | "int2", None) => plain(Type::Int2, "smallint"),
+        ("integer" | "int" | "int4", None) => plain(Type::Int4, "integer"),
+        ("bigint" | "int8", None) => plain(Type::Int8, "bigint"),
+        ("real" | "float4", None) => plain(Type::Float4, "real"),
+        ("double precision" | "float8" | "float", None) => plain(Type::Float8, "double precision"),
+        ("numeric" | "decimal" | "dec", None) => plain(Type::Numeric { precision: 0, scale: 0 }, "numeric"),
+        ("text", None) => plain(Type::Text, "text"),
+        ("bytea", None) => plain(Type::Bytes, "bytea"),
+        ("date", None) => plain(Type::Date, "date"),
+        ("interval", None) => plain(Type::Interval, "interval"),
+        ("uuid", None) => plain(Type::Uuid, "uuid"),
+        (name @ ("json" | "jsonb"), None) => plain(Type::Json, name),
+        _ => None,
     }
-    Some(match name {
-        "boolean" => Type::Bool,
-        "smallint" => Type::Int2,
-        "integer" => Type::Int4,
-        "bigint" => Type::Int8,
-        "real" => Type::Float4,
-        "double precision" => Type::Float8,
-        "numeric" => Type::Numeric { precision: 0, scale: 0 },
-        "text" => Type::Text,
-        "bytea" => Type::Bytes,
-        "date" => Type::Date,
-        "time" => Type::Time,
-        "timetz" => Type::TimeTz,
-        "timestamp" => Type::Timestamp,
-        "timestamptz" => Type::TimestampTz,
-        "interval" => Type::Interval,
-        "uuid" => Type::Uuid,
-        "json" | "jsonb" => Type::Json,
-        _ => return None,
-    })
+}
+
+/// A name without what is in parentheses, which may stand in its middle: `timestamp(3) with time zone`.
+fn without_modifiers(name: &str) -> Option<(String, Option<&str>)> {
+    let Some((before, rest)) = name.split_once('(') else { return Some((name.to_owned(), None)) };
+    let (modifiers, after) = rest.split_once(')')?;
+    let numbers = modifiers.split(',').map(|number| number.trim().parse::<i16>());
+    if numbers.into_iter().any(|number| number.is_err()) {
+        return None;
+    }
+    Some((format!("{} {}", before.trim_end(), after.trim_start()).trim_end().to_owned(), Some(modifiers)))
 }
 
 /// The number of a column that a source did not number: negative, and the same for the same name.
@@ -94,4 +112,35 @@ pub fn extend(table: &Table, added: &[Added]) -> Table {
         }
     }
     extended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::data_type;
+
+    #[test]
+    fn types_go_by_all_their_names() {
+        for (name, known) in [
+            ("int", "integer"),
+            ("INT8", "bigint"),
+            ("Bool", "boolean"),
+            ("decimal(10,2)", "numeric(10,2)"),
+            ("numeric(5)", "numeric(5,0)"),
+            ("float8", "double precision"),
+            ("double  precision", "double precision"),
+            ("varchar(20)", "text"),
+            ("character varying(20)", "text"),
+            ("timestamp with time zone", "timestamptz"),
+            ("timestamp(3) with time zone", "timestamptz"),
+            ("timestamp(3)", "timestamp"),
+            ("time (3) without time zone", "time"),
+            ("int4[]", "integer[]"),
+            ("jsonb", "jsonb"),
+        ] {
+            assert_eq!(data_type(name).expect(name).1, known, "{name}");
+        }
+        for name in ["", "money", "text(5)", "numeric(0,2)", "timestamp(x)", "int4[][]", "varchar(20"] {
+            assert_eq!(data_type(name), None, "{name}");
+        }
+    }
 }

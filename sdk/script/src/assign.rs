@@ -42,6 +42,8 @@ pub enum Refusal {
     NotSecondsOf(&'static str),
     /// Rows of an array that differ in length.
     Ragged,
+    /// A table with other keys than its items.
+    Keys,
     /// A value in an array.
     Element,
     /// A value that has no JSON form, and why.
@@ -68,6 +70,10 @@ impl fmt::Display for Refusal {
             Self::NotTextOf(what) => write!(out, "takes {what}, and this string is none"),
             Self::NotSecondsOf(what) => write!(out, "takes {what}, and this number of seconds is none"),
             Self::Ragged => out.write_str("takes arrays whose rows have one length"),
+            Self::Keys => out.write_str(
+                "takes a table of the items 1 to its length and nothing else: where there are nulls, a field n is the \
+                 length",
+            ),
             Self::Element => out.write_str("cannot hold an element of this array"),
             Self::Json(reason) => write!(out, "takes JSON: {reason}"),
             Self::TooMuch => {

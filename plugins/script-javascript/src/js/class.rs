@@ -93,6 +93,12 @@ impl Js {
         Ok(())
     }
 
+    /// The number of an object's class.
+    pub fn class_number(self, object: View) -> u32 {
+        // SAFETY: a live value.
+        unsafe { qjs::JS_GetClassID(object.0) }
+    }
+
     fn instance(self, class: Class) -> Answer {
         // SAFETY: the class was made by this crate.
         self.take(unsafe { qjs::JS_NewObjectClass(self.raw(), class.0) })

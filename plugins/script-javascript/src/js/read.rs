@@ -106,6 +106,12 @@ impl Js {
         unsafe { qjs::JS_IsArray(value.0) }
     }
 
+    /// Whether it is a `Proxy`.
+    pub fn is_proxy(self, value: View) -> bool {
+        // SAFETY: a live value.
+        unsafe { qjs::JS_IsProxy(value.0) }
+    }
+
     /// Whether it is a function.
     pub fn is_function(self, value: View) -> bool {
         // SAFETY: a live value.

@@ -2,6 +2,7 @@
 
 use tarn_script::config::JSON_DEPTH_MAX;
 use tarn_script::json::{Number, Scanner, Unexpected};
+use tarn_script::number::Number as Decimal;
 
 use crate::js::{Answer, Js, Throw, Value};
 use crate::mark::{self, Mark};
@@ -11,6 +12,8 @@ use crate::mark::{self, Mark};
 pub enum Exactness {
     /// Whole numbers that numbers do not hold exactly are `BigInt`, all others numbers.
     Plain,
+    /// The same, and others that numbers do not hold keep their text, so that they are written again as they were.
+    Lossless,
     /// Numbers keep their text, as `tarn.json.raw` marks it: encoding gives the same digits.
     Marked,
 }
@@ -117,13 +120,27 @@ impl Reader<'_> {
         if self.exactness == Exactness::Marked {
             mark::make(js, Mark::Json, 0, js.string(text)?)
         } else if !is_whole {
-            Ok(js.number(text.parse().unwrap_or(f64::NAN)))
+            let number = text.parse().unwrap_or(f64::NAN);
+            if self.exactness == Exactness::Plain || holds(number, text) {
+                return Ok(js.number(number));
+            }
+            mark::make(js, Mark::Json, 0, js.string(text)?)
         } else if let Ok(integer) = text.parse() {
             js.exact_integer(integer)
         } else {
             js.big_digits(text)
         }
     }
+}
+
+/// Whether a number that was read from a text with a fraction or an exponent says the same when it is written.
+fn holds(number: f64, text: &str) -> bool {
+    /// As many digits every number holds; with them a point.
+    const BYTES_HELD: usize = 16;
+    let is_short = text.len() <= BYTES_HELD && !text.bytes().any(|byte| matches!(byte, b'e' | b'E'));
+    is_short
+        || number.to_string() == text
+        || Decimal::parse(text).is_some_and(|decimal| Decimal::from_float(number).compare(&decimal).is_eq())
 }
 
 /// Text that was checked as a whole.

@@ -17,7 +17,15 @@ use crate::values::{decimal, interval, time};
 
 /// Appends the JSON text of a value.
 pub fn write(js: Js, value: View, options: Options) -> Result<(), EncodeError> {
-    Encoder { js, options }.value(value, JSON_DEPTH_MAX)
+    Encoder { js, options }.value(value, Key::None, JSON_DEPTH_MAX)
+}
+
+/// Where in another value one is: what its method `toJSON` is told.
+#[derive(Clone, Copy)]
+enum Key {
+    None,
+    Item(u32),
+    Name(View),
 }
 
 #[derive(Clone, Copy)]
@@ -31,7 +39,7 @@ impl Encoder {
         self.js.session().output.extend_from_slice(bytes);
     }
 
-    fn value(self, value: View, depth: usize) -> Result<(), EncodeError> {
+    fn value(self, value: View, key: Key, depth: usize) -> Result<(), EncodeError> {
         let js = self.js;
         let out = &mut js.session().output;
         if out.len() > ENCODED_BYTES_MAX {
@@ -55,13 +63,13 @@ impl Encoder {
                 write_string(&mut js.session().output, &text)?;
             }
             Kind::Object if depth == 0 => return Err(EncodeError::TooDeep),
-            Kind::Object => self.object(value, depth - 1)?,
+            Kind::Object => self.object(value, key, depth - 1)?,
             Kind::Symbol | Kind::Other => return Err(EncodeError::Kind(assign::given(js, value))),
         }
         Ok(())
     }
 
-    fn object(self, value: View, depth: usize) -> Result<(), EncodeError> {
+    fn object(self, value: View, key: Key, depth: usize) -> Result<(), EncodeError> {
         let js = self.js;
         if let Some(which) = row::which(js, value) {
             return self.row(which?);
@@ -99,19 +107,37 @@ impl Encoder {
         if js.is_function(value) || js.is_map(value) || js.is_collection(value) {
             return Err(EncodeError::Kind(if js.is_function(value) { "function" } else { "collection" }));
         }
-        self.plain(value, depth)
+        self.plain(value, key, depth)
     }
 
     /// An object of the script's own, or what its method `toJSON` says.
-    fn plain(self, object: View, depth: usize) -> Result<(), EncodeError> {
+    fn plain(self, object: View, key: Key, depth: usize) -> Result<(), EncodeError> {
         let js = self.js;
         let method = match &js.session().hooks {
             Some(hooks) => js.get_atom(object, &hooks.to_json)?,
             None => js.undefined(),
         };
         if js.is_function(*method) {
-            let said = js.call(*method, object, &[])?;
-            return self.value(*said, depth);
+            let key = match key {
+                Key::None => js.string("")?,
+                Key::Item(at) => js.string(&at.to_string())?,
+                Key::Name(name) => js.own(name),
+            };
+            let said = js.call(*method, object, &[*key])?;
+            return self.value(*said, Key::None, depth);
+        }
+        if let Some(hooks) = &js.session().hooks {
+            let class = js.class_number(object);
+            if let Some((_, method)) = hooks.boxes.iter().find(|(boxed, _)| *boxed == class) {
+                let method = method.clone();
+                return self.value(*js.call(*method, object, &[])?, key, depth);
+            }
+            if js.is_proxy(object) {
+                let is_array = hooks.is_array.clone();
+                if js.is_true(*js.call(*is_array, View::UNDEFINED, &[object])?) {
+                    return self.array(object, depth);
+                }
+            }
         }
         self.put(b"{");
         let mut first = true;
@@ -125,10 +151,10 @@ impl Encoder {
                 self.put(b",");
             }
             let name = js.value_of_atom(name.number())?;
-            let name = js.text(*name)?;
-            write_string(&mut js.session().output, &name)?;
+            let text = js.text(*name)?;
+            write_string(&mut js.session().output, &text)?;
             self.put(b":");
-            self.value(*value, depth)?;
+            self.value(*value, Key::Name(*name), depth)?;
         }
         self.put(b"}");
         Ok(())
@@ -144,7 +170,7 @@ impl Encoder {
             let item = js.get_item(array, at)?;
             match item.kind() {
                 Kind::Undefined => self.put(b"null"),
-                _ => self.value(*item, depth)?,
+                _ => self.value(*item, Key::Item(at), depth)?,
             }
         }
         self.put(b"]");
@@ -179,7 +205,7 @@ impl Encoder {
             }
             write_quoted(&mut js.session().output, name.as_bytes());
             self.put(b":");
-            self.value(*value, depth)?;
+            self.value(*value, Key::None, depth)?;
         }
         self.put(b"}");
         Ok(())

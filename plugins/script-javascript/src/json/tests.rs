@@ -27,7 +27,10 @@ fn values_are_encoded_exactly() {
         ("{ toJSON() { return [this.x] }, x: 1n }", "[1]"),
         ("Object.create({ inherited: 1 })", "{}"),
         ("tarn.json.raw('{\"a\":  1.10}')", "{\"a\":  1.10}"),
-        ("new String('x')", "{\"0\":\"x\"}"),
+        ("[new String('x'), new Number(5.5), new Boolean(false), Object(5n)]", "[\"x\",5.5,false,5]"),
+        ("new Proxy([1, [2]], {})", "[1,[2]]"),
+        ("new Proxy({ a: 1 }, {})", "{\"a\":1}"),
+        ("{ a: { toJSON(key) { return key } }, b: [{ toJSON(key) { return key } }] }", "{\"a\":\"a\",\"b\":[\"0\"]}"),
     ] {
         assert_eq!(says(&format!("tarn.json.encode({value})")), json, "{value}");
     }

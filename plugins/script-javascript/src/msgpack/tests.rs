@@ -30,6 +30,7 @@ fn values_are_packed_in_their_forms() {
         ("tarn.msgpack.signed('-5')", "fb"),
         ("tarn.msgpack.f64(1)", "cb3ff0000000000000"),
         ("tarn.msgpack.f32(tarn.Decimal('0.5'))", "ca3f000000"),
+        ("tarn.msgpack.f32(-Infinity)", "caff800000"),
         ("tarn.msgpack.time32(1.5)", "d6ff00000001"),
         ("tarn.msgpack.time96('1970-01-01T00:00:01Z')", "c70cff000000000000000000000001"),
         ("tarn.msgpack.ext(5, new Uint8Array([1]))", "d40501"),
@@ -53,6 +54,7 @@ fn what_has_no_form_is_an_error() {
         ("tarn.msgpack.signed(1.5)", "takes a whole number of 64 bits, not a number"),
         ("tarn.msgpack.ext(200, new Uint8Array())", "from -128 to 127"),
         ("tarn.msgpack.ext(1, 'x')", "is a Uint8Array, not a string"),
+        ("tarn.msgpack.f32(1e300)", "the number is beyond what tarn.msgpack.f32 holds"),
         ("tarn.msgpack.bin(5)", "takes a string, not a number"),
     ] {
         let said = says(&format!("attempt(() => {call})"));

@@ -34,7 +34,10 @@ fn shape(lua: Lua, table: i32, element: &Type) -> Result<Vec<u32>, Refusal> {
     let mut lengths = Vec::new();
     lua.push_copy(table);
     while lua.kind(-1) == Kind::Table {
-        let length = length(lua, -1)?;
+        let length = match length(lua, -1) {
+            Err(Refusal::Keys) if *element == Type::Json && !lengths.is_empty() => break,
+            length => length?,
+        };
         // An empty array has no dimensions; an object is an element of an array of JSON.
         if length == 0 && (lengths.is_empty() || *element == Type::Json) {
             break;
@@ -50,15 +53,29 @@ fn shape(lua: Lua, table: i32, element: &Type) -> Result<Vec<u32>, Refusal> {
     Ok(lengths)
 }
 
-/// How long a table says it is.
+/// How long a table says it is, which holds its items and nothing else: what is beside them would be lost.
 fn length(lua: Lua, table: i32) -> Result<u32, Refusal> {
     let table = lua.absolute(table);
     let length = match lua.get_field(table, "n") {
-        Kind::Integer => lua.integer(-1).and_then(|length| u32::try_from(length).ok()),
-        _ => u32::try_from(lua.raw_length(table)).ok(),
+        Kind::Nil => u32::try_from(lua.raw_length(table)).ok(),
+        _ => lua.integer(-1).and_then(|length| u32::try_from(length).ok()),
     };
     lua.pop(1);
-    length.ok_or(Refusal::Element)
+    let length = length.ok_or(Refusal::Keys)?;
+    lua.push_nil();
+    while lua.next(table) {
+        lua.pop(1);
+        let is_item = match lua.kind(-1) {
+            Kind::Integer => (1..=i64::from(length)).contains(&lua.number_as_integer(-1)),
+            Kind::String => lua.bytes(-1) == Some(b"n"),
+            _ => false,
+        };
+        if !is_item {
+            lua.pop(1);
+            return Err(Refusal::Keys);
+        }
+    }
+    Ok(length)
 }
 
 fn write_dimension(

@@ -32,6 +32,8 @@ fn a_fraction_where_a_whole_number_belongs_is_cut_off() {
         ("string.format('%d %5d %x', -3.7, -0.5, 255.5)", "-3     0 ff"),
         ("string.format('%u %%u %5u', 3.7, 4)", "3 %u     4"),
         ("string.format('%d', '10')", "10"),
+        ("string.format('%d %d', '-3.7', '3.7')", "-3 3"),
+        ("string.format('%d', '-9007199254740993')", "-9007199254740993"),
         ("string.format('%d', 9007199254740993)", "9007199254740993"),
         ("string.format('%d', 2 ^ 53)", "9007199254740992"),
         ("string.format('%s %5.1f', 6 / 2, 6 / 2)", "3   3.0"),

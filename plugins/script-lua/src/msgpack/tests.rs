@@ -149,6 +149,7 @@ fn what_has_no_form_is_an_error() {
         ("mp.signed(1.5)", "msgpack.signed takes a whole number"),
         ("mp.unsigned(-1)", "msgpack.unsigned takes a whole number of 64 bits without a sign"),
         ("mp.f32('x')", "msgpack.f32 takes a number"),
+        ("mp.f32(1e300)", "the number is beyond what msgpack.f32 holds"),
         ("mp.time('yesterday')", "msgpack.time takes seconds"),
         ("mp.time(peerdb.Time'infinity')", "msgpack.time takes seconds"),
         ("mp.ext(200, 'x')", "from -128 to 127"),

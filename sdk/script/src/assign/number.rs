@@ -19,6 +19,22 @@ fn not_a_number(given: &Given<'_>, kind: &'static str, wanted: &'static str) -> 
     }
 }
 
+/// NaN and the infinities as languages and databases write them.
+fn not_finite(given: &Given<'_>) -> Option<f64> {
+    let Given::Text(text) = given else { return None };
+    let text = text.trim_ascii();
+    let (is_negative, name) = match text.split_first()? {
+        (b'-', name) => (true, name),
+        _ => (false, text),
+    };
+    let value = match name.to_ascii_lowercase().as_slice() {
+        b"nan" => f64::NAN,
+        b"inf" | b"infinity" => f64::INFINITY,
+        _ => return None,
+    };
+    Some(if is_negative && !value.is_nan() { -value } else { value })
+}
+
 /// A whole number.
 pub(super) fn integer(given: &Given<'_>, kind: &'static str) -> Result<i64, Refusal> {
     /// The first float beyond 64 bits.
@@ -48,6 +64,9 @@ pub(super) fn double(given: &Given<'_>, kind: &'static str) -> Result<f64, Refus
             if value as i128 == i128::from(*whole) { Ok(value) } else { Err(Refusal::Inexact) }
         }
         _ => {
+            if let Some(value) = not_finite(given) {
+                return Ok(value);
+            }
             let number = written(given).ok_or_else(|| not_a_number(given, kind, "a number"))?;
             let value = number.to_float();
             let finite = matches!(number, Number::Finite(_));

@@ -29,7 +29,7 @@ pub fn parse(kind: MomentKind, text: &str) -> Option<Moment> {
             let civil = rest.date()?;
             rest.separator()?;
             let clock = rest.clock()?;
-            let offset = if kind == MomentKind::TimestampTz { rest.zone()? } else { 0 };
+            let offset = if kind == MomentKind::TimestampTz { rest.zone()? } else { rest.utc() };
             let micros = join_micros(rest.with_era(civil)?, clock)?;
             let micros = micros.checked_sub(i64::from(offset) * 1_000_000)?;
             Moment::new(kind, micros)
@@ -132,6 +132,16 @@ impl Text<'_> {
             while self.take(b'0').is_some() {}
         }
         Clock::new(hour, minute, second, micros as u32)
+    }
+
+    /// Takes what a timestamp's own text in a script ends with: 0 seconds east of UTC.
+    fn utc(&mut self) -> i32 {
+        for end in [&b" +0000 UTC"[..], b"Z"] {
+            if let Some(rest) = self.0.strip_prefix(end) {
+                self.0 = rest;
+            }
+        }
+        0
     }
 
     /// Seconds east of UTC.

@@ -61,6 +61,39 @@ fn entry_points_are_exports_or_functions_of_the_top_level() {
 }
 
 #[test]
+fn a_generator_is_no_entry_point() {
+    for (source, name) in [
+        ("export function* transformRow(row) { row.name = 'x' }", "transformRow"),
+        ("export async function* transformRecord(r) {}", "transformRecord"),
+        ("const onRecord = function* (r) { yield r }", "onRecord"),
+        ("function* f(r) { yield r } export { f as onRecord }", "onRecord"),
+    ] {
+        let message = refused(source).message;
+        assert!(message.contains(&format!("{name} is a generator (function*)")), "{source}: {message}");
+    }
+}
+
+#[test]
+fn an_error_is_placed_where_the_script_is() {
+    for (body, line, message) in [
+        ("const d = tarn.Decimal('1');\nreturn d + 1", 3, "TypeError: operators do not calculate with a Decimal"),
+        ("\nJSON.parse('{bad')", 3, "SyntaxError: "),
+        ("class E extends Error { constructor(m) { super(m) } }\nclass F extends E {}\nthrow new F('own')", 4, "own"),
+        ("class MyError extends Error {\n constructor(m) { super(m) } }\nthrow new MyError('own')", 4, "own"),
+        ("throw { code: 5, message: 'hey' }", 0, "hey (code 5)"),
+        ("throw { a: [1] }", 0, "{\"a\":[1]}"),
+        ("throw r.row", 0, "a row was thrown"),
+        ("throw 'text'", 0, "text"),
+        ("throw new AggregateError([new Error('one'), 'two'], 'both')", 2, "AggregateError: both (one; two)"),
+        ("throw new Error('why', { cause: new TypeError('this') })", 2, "why (caused by: TypeError: this)"),
+    ] {
+        let rejection = reject(body, insert());
+        assert_eq!(rejection.line, line, "{body}: {rejection:?}");
+        assert!(rejection.message.starts_with(message), "{body}: {rejection:?}");
+    }
+}
+
+#[test]
 fn transform_functions_change_rows_in_place() {
     let given = batch(&users(), &[insert()]);
     let applied = apply("function transformRecord(r) { r.row.name = r.kind; return null }", &given);
@@ -159,7 +192,7 @@ fn declared_columns_go_on_with_the_row() {
         function onRecord(r) { r.row.loud = r.row.name.toUpperCase(); r.row.sum = 1.5; return r }";
     assert_eq!(rows(&apply(source, &super::one_user())), ["5,Ada,~,ADA,1.50"]);
     for (call, reason) in [
-        ("'public.t', 'x', 'varchar'", "there is no type \"varchar\""),
+        ("'public.t', 'x', 'money'", "there is no type \"money\""),
         ("'public.t', 'x'", "takes the name of a table"),
         ("'public.t', 'x', 'text'); tarn.column('public.t', 'x', 'text'", "declared twice"),
     ] {

@@ -186,6 +186,15 @@ fn what_is_changed_in_place_goes_on() {
         (Type::Json, b"{\"a\": {\"b\": 1}}".to_vec(), "v.a.b++; r.row.v = v; v.a.b++", "{\"a\":{\"b\":3}}"),
         (Type::Json, b"{\"a\": 1}".to_vec(), "v.a = 2; r.row.v = null", "~"),
         (Type::Json, b"{\"a\": 1}".to_vec(), "r.row.v = { b: 1 }; r.row.v.b = 2; v.a = 5", "{\"b\":2}"),
+        // Beside what was changed, numbers stay to the digit.
+        (
+            Type::Json,
+            b"{\"amt\":12345678901234567.125,\"k\":1,\"big\":1e400}".to_vec(),
+            "v.k = 2; if (!(v.amt > 1e16) || v.amt + 1 !== 12345678901234568 || `${v.amt}` !== '12345678901234567.125') throw 1",
+            "{\"amt\":12345678901234567.125,\"k\":2,\"big\":1e400}",
+        ),
+        (Type::Json, b"{\"a\": 1e400}".to_vec(), "v.a", "{\"a\": 1e400}"),
+        (Type::Json, b"{\"a\": 0.1, \"b\": 1e2}".to_vec(), "v.a += 1; v.b += 1", "{\"a\":1.1,\"b\":101}"),
         (Type::Text.array(), array(&[1], &[Some(b"a")]), "v.push('b', null)", "{a,b,NULL}"),
         (Type::Bytes, vec![1, 2], "v[0] = 255", "\\xff02"),
     ] {
@@ -193,6 +202,18 @@ fn what_is_changed_in_place_goes_on() {
         assert_eq!(applied.rejected, [], "{body}");
         assert_eq!(rows(&applied), [format!("{after},~")], "{body}");
     }
+    let json = "r.row.t = JSON.stringify(r.row); r.row.v = 1n";
+    let exact = rows(&run(json, &Type::Int8, &9_007_199_254_740_993_i64.to_le_bytes()));
+    assert_eq!(exact, [r#"1,{"v":9007199254740993,"t":null}"#]);
+    let many = array(&[2], &[Some(&i64::MAX.to_le_bytes()), Some(&1_i64.to_le_bytes())]);
+    let exact = rows(&run("r.row.t = JSON.stringify(r.row)", &Type::Int8.array(), &many));
+    assert_eq!(exact, [r#"{9223372036854775807,1},{"v":[9223372036854775807,1],"t":null}"#]);
+    let decimal = "r.row.t = String(tarn.Decimal(v.a).plus(1)) + JSON.stringify(v)";
+    let applied = run(decimal, &Type::Json, b"{\"a\":12345678901234567.125}");
+    assert_eq!(
+        rows(&applied),
+        [r#"{"a":12345678901234567.125},12345678901234568.125{"a":12345678901234567.125}"#]
+    );
     let encoded = run("v.a = 2; r.row.t = tarn.json.encode(r.row)", &Type::Json, b"{\"a\": 1}");
     assert_eq!(rows(&encoded), [r#"{"a":2},{"v":"{\"a\":2}","t":null}"#]);
     let failed = run("v.a = () => 1", &Type::Json, b"{\"a\": 1}");

@@ -46,7 +46,8 @@ fn what_is_returned_becomes_messages() {
         ("return 'x'", vec!["~ ~ x None [] id=5"]),
         ("return ''", vec!["~ ~  None [] id=5"]),
         ("return { value: 'x' }", vec!["~ ~ x None [] id=5"]),
-        ("return {}", vec!["~ ~ ~ None [] id=5"]),
+        ("return { value: null }", vec!["~ ~ ~ None [] id=5"]),
+        ("return new class { get value() { return 'x' } }", vec!["~ ~ x None [] id=5"]),
         ("return new Uint8Array([255])", vec!["~ ~ \\xff None [] id=5"]),
         (
             "return { topic: 't', key: 'k', value: new Uint8Array([255]), partition: 3, headers: { b: '1', a: 'é' } }",
@@ -122,6 +123,16 @@ fn what_is_no_message_is_rejected_and_says_what_a_queue_takes() {
         assert_eq!((applied.rows, applied.dropped), (0, 0), "{body}");
         assert_eq!(applied.rejected[0].message, message, "{body}");
         assert_eq!(applied.rejected[0].key, "id=5");
+    }
+}
+
+#[test]
+fn what_has_no_field_of_a_message_is_no_tombstone() {
+    for body in ["return {}", "return new Map([['value', 'x']])", "return new Error('no')", "return [{}]", "return (function* () {})()"] {
+        let applied = send(body, insert());
+        assert_eq!((applied.rows, applied.dropped), (0, 0), "{body}");
+        let message = &applied.rejected[0].message;
+        assert!(message.contains("onRecord returned an object without any field of a message"), "{body}: {message}");
     }
 }
 

@@ -128,6 +128,7 @@ fn rows_are_objects_of_their_columns() {
         ("tarn.kind(r.row, 'id')", "bigint"),
         ("tarn.text(r.row, 'id') + typeof tarn.text(r.row, 'id')", "5string"),
         ("JSON.stringify(r.row)", r#"{"id":5,"name":"Ada","note":null}"#),
+        ("JSON.stringify(r).includes('\"checkpoint\":4660')", "true"),
         ("tarn.json.encode(r.row)", r#"{"id":5,"name":"Ada","note":null}"#),
         ("Object.isExtensible(r.row)", "false"),
         ("structured(r.row)", "5"),
@@ -178,7 +179,7 @@ fn errors_carry_line_column_and_function() {
     for (body, line, message) in [
         ("\nthrow new Error('a')", 3, "a (in onRecord, column 11)"),
         ("throw 'a'", 0, "a"),
-        ("\n\nthrow { code: 1 }", 0, "[object Object]"),
+        ("\n\nthrow { code: 1 }", 0, "{\"code\":1}"),
         ("throw null", 0, "null"),
         ("const x = null; x.y", 2, "TypeError: cannot read property 'y' of null (in onRecord, column 17)"),
         ("\nr.row.id = 'x'", 3, &format!("{id} takes the text of a number, and this string is none")),
@@ -189,7 +190,7 @@ fn errors_carry_line_column_and_function() {
             2,
             "ReferenceError: undefinedName is not defined (in inner, column ",
         ),
-        ("class Mine extends Error { name = 'Mine' }\nthrow new Mine('x')", 2, "Mine: x (in Mine"),
+        ("class Mine extends Error { name = 'Mine' }\nthrow new Mine('x')", 3, "Mine: x (in onRecord"),
     ] {
         let rejection = reject(body, insert());
         assert!(rejection.message.starts_with(message), "{body}: {rejection:?}");

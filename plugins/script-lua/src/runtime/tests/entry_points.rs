@@ -4,6 +4,26 @@ use super::{accept, apply, refused, reject, start};
 use crate::Fault;
 
 #[test]
+fn sources_of_lua_5_1_are_read() {
+    let source = "\u{feff}#!/usr/bin/lua\nfunction onRecord(r) r.row.name = (\"a.b/c\"):gsub(\"[^\\.]+\", '\\/', 1) return r end";
+    assert_eq!(rows(&apply(source, &batch(&users(), &[insert()]))), ["5,/.b/c,~"]);
+}
+
+#[test]
+fn what_is_raised_that_is_no_text_says_what_is_in_it() {
+    for (raised, message) in [
+        ("{code = 1}", "{\"code\":1}"),
+        ("{code = 1, message = 'no'}", "no (code 1)"),
+        ("setmetatable({}, {__tostring = function() return 'own' end})", "own"),
+        ("print", "a function value was raised"),
+        ("{[print] = 1}", "a table was raised"),
+    ] {
+        let rejection = reject(&format!("error({raised})"), insert());
+        assert_eq!((&*rejection.message, rejection.line), (message, 2), "{raised}");
+    }
+}
+
+#[test]
 fn an_untouched_row_goes_on_byte_for_byte() {
     let given = batch(&users(), &[insert(), insert()]);
     for body in ["return r", "return r.row", "return r.new", "local _ = r.row.name return r.row"] {

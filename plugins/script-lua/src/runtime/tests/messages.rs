@@ -46,7 +46,7 @@ fn what_is_returned_becomes_messages() {
         ("return 'x'", vec!["~ ~ x None [] id=5"]),
         ("return ''", vec!["~ ~  None [] id=5"]),
         ("return {value = 'x'}", vec!["~ ~ x None [] id=5"]),
-        ("return {}", vec!["~ ~ ~ None [] id=5"]),
+        ("return {headers = {}}", vec!["~ ~ ~ None [] id=5"]),
         (
             "return {topic = 't', key = 'k', value = '\\255', partition = 3, headers = {b = '1', a = 'é'}}",
             vec!["t k \\xff Some(3) [\"a=\\\\xc3\\\\xa9\", \"b=1\"] id=5"],
@@ -90,6 +90,11 @@ fn what_is_no_message_is_rejected_and_says_what_a_queue_takes() {
         (
             "return {'x'}",
             "onRecord returned a table with a number as a key: a message has topic, key, value, headers, partition",
+        ),
+        (
+            "return {}",
+            "onRecord returned a table without any field of a message, which has topic, key, value, headers, partition: \
+             nil drops a record, and a table with a key alone is a tombstone",
         ),
         ("return {value = {}}", "the value of a message is a table value: it is a string"),
         ("return {key = true}", "the key of a message is a boolean value: it is a string"),

@@ -121,7 +121,7 @@ fn errors_carry_their_line() {
     for (body, line, message) in [
         ("\nerror('a')", 3, "a"),
         ("error('a', 0)", 2, "a"),
-        ("\n\nerror({code = 1})", 4, "table: "),
+        ("\n\nerror({code = 1})", 4, "{\"code\":1}"),
         ("error(setmetatable({}, {__tostring = function() return 'mine' end}))", 2, "mine"),
         ("error()", 2, "nil"),
         ("local x = nil + 1", 2, "attempt to perform arithmetic on a nil value"),

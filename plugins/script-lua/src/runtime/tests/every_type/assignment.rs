@@ -240,6 +240,24 @@ fn arrays_take_tables_of_one_shape() {
             ("{n = 4000000000, [2] = 5}", TOO_MUCH),
         ],
     );
+    const KEYS: &str = "takes a table of the items 1 to its length and nothing else: where there are nulls, a field \
+                        n is the length";
+    refuses(
+        &Type::Int4.array(),
+        &[
+            ("{x = 1}", KEYS),
+            ("{1, 2, x = 3}", KEYS),
+            ("{[1] = 1, [3] = 3}", KEYS),
+            ("{[2] = 2}", KEYS),
+            ("{[0] = 1, 2}", KEYS),
+            ("{1, 2, 3, n = 2}", KEYS),
+            ("{1, 2, n = 2.5}", KEYS),
+            ("{1, 2, n = 'x'}", KEYS),
+            ("{{1, x = 2}, {3}}", KEYS),
+            ("(function() local t = {1, 2, 3} t[7] = 5 return t end)()", KEYS),
+        ],
+    );
+    takes(&Type::Int4.array(), &[("{1, 2, n = 2.0}", "{1,2}"), ("{1, nil, 3}", "{1,NULL,3}")]);
     let long =
         "(function() local s, t = ('x'):rep(1000000), {} for i = 1, 100 do t[i] = s end return t end)()";
     refuses(&Type::Text.array(), &[(long, TOO_MUCH)]);
