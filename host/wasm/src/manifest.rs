@@ -7,6 +7,9 @@ use serde::Deserialize;
 
 use crate::capability::Capability;
 
+/// What a script's name is led by in messages.
+pub(crate) const SCRIPT_LABEL: &str = "the script ";
+
 /// The version of the manifest's form that this host reads.
 const MANIFEST_VERSION: u32 = 1;
 
@@ -94,7 +97,7 @@ impl Manifest {
     /// Its name with what it is, as failures of its instances begin.
     pub(crate) fn label(&self) -> String {
         let is_script = self.kinds.iter().eq([&Kind::Script]);
-        format!("the {} {}", if is_script { "script" } else { "plugin" }, self.name)
+        format!("{}{}", if is_script { SCRIPT_LABEL } else { "the plugin " }, self.name)
     }
 
     /// What every script is held to: it logs, asks for the time, and sees no store.

@@ -5,6 +5,7 @@ use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use crate::config::{Limits, TRAP_FRAMES};
 use crate::log::Log;
+use crate::manifest::SCRIPT_LABEL;
 use crate::meter::LimitReached;
 
 /// What wasmtime says when a guest hands over more bytes than it may. It has no type of its own.
@@ -30,7 +31,8 @@ pub(crate) fn failure(
     }
     let (code, what, hint) = cause(error, limits);
     let mut message = format!("{label} was stopped in {function}: {what}");
-    let frames = frames(error);
+    // Of a script those are the functions of its language's runtime, which tell its author nothing.
+    let frames = if label.starts_with(SCRIPT_LABEL) { Vec::new() } else { frames(error) };
     if !frames.is_empty() {
         message.push_str(&format!("; in {}", frames.join(" < ")));
     }

@@ -103,7 +103,8 @@ pub fn of_value(js: Js, error: &Value) -> (Fault, Option<String>) {
         Place { module, .. } if *module == SCRIPT => message,
         Place { module, line, column, .. } => format!("{module}:{line}:{column}: {message}"),
     };
-    let Some(Place { function, line, column, .. }) = places.iter().find(|place| place.module == SCRIPT) else {
+    let Some(Place { function, line, column, .. }) = places.iter().find(|place| place.module == SCRIPT)
+    else {
         return (Fault::new(message), None);
     };
     let function = Some(*function).filter(|name| !matches!(*name, "" | "<anonymous>" | "<eval>"));
@@ -172,7 +173,8 @@ fn thrown(js: Js, value: &Value) -> String {
             let code = text_of(js, value, "code");
             let json = || {
                 let mut json = json::text_for_log(js, **value)?;
-                let end = (0..=THROWN_BYTES_MAX.min(json.len())).rev().find(|&at| json.is_char_boundary(at))?;
+                let end =
+                    (0..=THROWN_BYTES_MAX.min(json.len())).rev().find(|&at| json.is_char_boundary(at))?;
                 json.truncate(end);
                 Some(json)
             };

@@ -48,7 +48,9 @@ impl Message {
         // A map, an error, what a generator made: not meant as an empty message, which would be a tombstone.
         if names.is_empty() {
             let mut fields = FIELDS.iter().map(|field| js.get(object, field));
-            if fields.try_fold(true, |empty, value| Ok::<_, Throw>(empty && value?.kind() == Kind::Undefined))? {
+            if fields
+                .try_fold(true, |empty, value| Ok::<_, Throw>(empty && value?.kind() == Kind::Undefined))?
+            {
                 return Err(Throw::of_type(format_args!(
                     "onRecord returned an object without any field of a message, which has {}: null drops a record, \
                      and {{ value: null }} is a tombstone",

@@ -126,7 +126,10 @@ mod tests {
         let applied = runtime.apply(&crate::runtime::tests::one_user()).expect("sound");
         let rejected = &applied.rejected[0];
         assert_eq!(rejected.line, 4, "{rejected:?}");
-        assert!(rejected.message.starts_with("a:9:") && rejected.message.contains("no (in onRecord"), "{rejected:?}");
+        assert!(
+            rejected.message.starts_with("a:9:") && rejected.message.contains("no (in onRecord"),
+            "{rejected:?}"
+        );
     }
 
     #[test]

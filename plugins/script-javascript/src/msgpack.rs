@@ -170,7 +170,9 @@ fn number_mark(
 fn float(js: Js, mark: Mark, given: &[View], name: &str) -> Answer {
     let value = argument(given, 0);
     let number = assign::number(js, value).map(|number| number.to_float());
-    if mark == Mark::Single && number.is_some_and(|number| number.is_finite() && (number as f32).is_infinite()) {
+    if mark == Mark::Single
+        && number.is_some_and(|number| number.is_finite() && (number as f32).is_infinite())
+    {
         return Err(Throw::of_range("the number is beyond what tarn.msgpack.f32 holds"));
     }
     let number = number.map(|number| number.to_bits().cast_signed());

@@ -60,7 +60,8 @@ pub fn load(lua: Lua, source: &[u8], name: &CStr) -> bool {
     if lua.load(source, name) {
         return true;
     }
-    let is_escape = lua.bytes(-1).is_some_and(|error| error.windows(14).any(|text| text == b"invalid escape"));
+    let is_escape =
+        lua.bytes(-1).is_some_and(|error| error.windows(14).any(|text| text == b"invalid escape"));
     if !is_escape {
         return false;
     }

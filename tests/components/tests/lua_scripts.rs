@@ -194,7 +194,9 @@ fn a_top_level_without_end_is_refused_within_seconds() {
             assert!(!error.message.contains("stopped the Lua runtime"), "{source}: {error}");
         }
     }
-    assert!(refused("while true do end").message.contains("does not end in time"));
+    assert!(refused("while true do end").message.contains("does not end in time: does it loop"));
+    let error = refused("local t = {} while true do t[#t % 3000 + 1] = ('x'):rep(20000) .. #t end");
+    assert!(error.message.contains("MiB of memory"), "{error}");
     assert!(refused(&" ".repeat(2 << 20)).message.contains("at most"));
     let error = refused(
         "kept = {} for i = 1, 600 do kept[i] = (tostring(i) .. 'x'):rep(20000) end function onRecord(r) end",

@@ -59,10 +59,18 @@ impl BuildArgs {
     pub(super) async fn build(self, builder: &dyn ScriptBuilder) -> Result<Report, Error> {
         let script = ScriptText::load(&self.file, None, self.lang)?;
         let folder = self.modules.as_deref().or_else(|| self.file.parent());
-        let modules = modules(folder.filter(|folder| !folder.as_os_str().is_empty()), &script)?;
+        let Neighbours { modules, unreadable } =
+            neighbours(folder.filter(|folder| !folder.as_os_str().is_empty()), &script)?;
         let ScriptText { name, language, source, .. } = &script;
         let built = builder.build(name, *language, source, &modules).await;
-        let built = built.map_err(|message| Error::Usage(format!("{}: {message}", self.file.display())))?;
+        let built = built.map_err(|message| {
+            // A file beside it that is no text matters where it is the one that is missing.
+            let missing = unreadable.into_iter().find(|(name, _)| message.contains(&format!("\"{name}\"")));
+            missing.map_or_else(
+                || Error::Usage(format!("{}: {message}", self.file.display())),
+                |(_, error)| error,
+            )
+        })?;
         version::write(&self.output, &built.component)?;
         let BuiltScript { component, digest, entry_points } = built;
         let defines = match entry_points.as_slice() {
@@ -80,11 +88,20 @@ impl BuildArgs {
     }
 }
 
-/// The other scripts of the same language in a folder, by the names of their files. Cases are none.
-fn modules(folder: Option<&Path>, script: &ScriptText) -> Result<Vec<(String, String)>, Error> {
+/// The other scripts in a folder, by the names of their files.
+#[derive(Debug, Default)]
+struct Neighbours {
+    /// Those that may be required, with their code.
+    modules: Vec<(String, String)>,
+    /// Those that cannot be read, and why.
+    unreadable: Vec<(String, Error)>,
+}
+
+/// The other scripts of the same language in a folder. Cases are none.
+fn neighbours(folder: Option<&Path>, script: &ScriptText) -> Result<Neighbours, Error> {
     let folder = folder.unwrap_or(Path::new("."));
     if script.language == ScriptLanguage::Wasm {
-        return Ok(Vec::new());
+        return Ok(Neighbours::default());
     }
     let failed = |source| Error::File { path: folder.display().to_string(), source };
     let mut paths = Vec::new();
@@ -92,12 +109,15 @@ fn modules(folder: Option<&Path>, script: &ScriptText) -> Result<Vec<(String, St
         paths.push(entry.map_err(failed)?.path());
     }
     paths.sort();
-    let mut found = Vec::new();
+    let mut found = Neighbours::default();
     for path in paths {
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
         let is_other = stem != script.name && !stem.ends_with("_test");
         if is_other && path.is_file() && ScriptText::language_of(&path) == Some(script.language) {
-            found.push((stem.to_owned(), file::text(&path)?));
+            match file::text(&path) {
+                Ok(text) => found.modules.push((stem.to_owned(), text)),
+                Err(error) => found.unreadable.push((stem.to_owned(), error)),
+            }
         }
     }
     Ok(found)
@@ -116,8 +136,10 @@ mod tests {
             std::fs::write(folder.path().join(name), text).expect("written");
         }
         let script = ScriptText::load(&folder.path().join("mask.lua"), None, None).expect("read");
-        let found = modules(Some(folder.path()), &script).expect("read");
-        assert_eq!(found, [("names".to_owned(), "names".to_owned())]);
+        std::fs::write(folder.path().join("torn.lua"), [0xff]).expect("written");
+        let found = neighbours(Some(folder.path()), &script).expect("read");
+        assert_eq!(found.modules, [("names".to_owned(), "names".to_owned())]);
+        assert_eq!(found.unreadable.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["torn"]);
         assert_eq!(script.language, ScriptLanguage::Lua);
     }
 }

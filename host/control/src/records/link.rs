@@ -13,7 +13,7 @@ use tarn_replication::{Batch, Rejection, Transform, Transformed};
 
 use super::desk::damaged;
 use super::joined::Joined;
-use super::letter::picked;
+use super::letter::{key_text, picked, table_name};
 use crate::config::STOPPED_RECORDS_MAX;
 use crate::hooks::Pending;
 
@@ -45,6 +45,7 @@ impl<T: Transform> Link<T> {
             (Err(stopped), Some(again)) if is_stopped(&stopped) => {
                 self.look_for(&batch, stopped, &again).await?
             }
+            (Err(stopped), None) if is_stopped(&stopped) => return Err(self.located(&batch, stopped)),
             (answer, _) => answer?,
         };
         for rejection in &mut answer.rejected {
@@ -53,6 +54,29 @@ impl<T: Transform> Link<T> {
             rejection.stage = RecordStage::Script;
         }
         Ok(answer)
+    }
+
+    /// A stop with the script's version and where in the source it was: nobody looks for the record itself.
+    fn located(&self, batch: &Batch, mut stopped: Failure) -> Failure {
+        let label = format!("the script {}", self.name);
+        if let Some(rest) = stopped.message.strip_prefix(&label) {
+            stopped.message = format!("{label} version {}{rest}", self.version);
+        }
+        if let Ok(rows) = Rows::parse(&batch.bytes)
+            && let Some(Ok(row)) = rows.rows().next()
+        {
+            let table = rows.table(&row);
+            let key = match key_text(table, &row) {
+                key if key.is_empty() => "no key".to_owned(),
+                key => format!("the key {key}"),
+            };
+            stopped.message.push_str(&format!(
+                "; it was given {} records, from one of table {} with {key} on",
+                batch.rows,
+                table_name(table)
+            ));
+        }
+        stopped
     }
 
     /// Transforms a batch in parts, smaller ones where the script is stopped, down to the record that stops it.
@@ -207,6 +231,9 @@ mod tests {
     async fn without_other_instances_the_mirror_stops_with_its_script() {
         let mut link = link(&[5]);
         link.again = None;
-        assert_eq!(link.apply(loaded(1, &ids(10))).await.expect_err("stopped").code, "plugin_run_time_limit");
+        let failure = link.apply(loaded(1, &ids(10))).await.expect_err("stopped");
+        assert_eq!(failure.code, "plugin_run_time_limit");
+        let place = "; it was given 10 records, from one of table public.t with the key id=0 on";
+        assert!(failure.message.ends_with(place), "{failure:?}");
     }
 }

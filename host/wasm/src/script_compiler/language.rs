@@ -8,7 +8,10 @@ use tarn_model::chain;
 use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, Trap, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
 
-use super::limits::{COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, MODULES_MAX, SOURCE_BYTES_MAX};
+use super::limits::{
+    COMPONENT_BYTES_MAX, LOAD_FUEL, LOAD_MEMORY_BYTES_MAX, LOAD_MEMORY_TOLD_BYTES, MODULES_MAX,
+    SOURCE_BYTES_MAX,
+};
 use super::{CompiledScript, ScriptError, engine, place};
 use crate::binary;
 
@@ -223,6 +226,11 @@ impl Loaded {
 
     fn load(&mut self, source: &[u8], language: &Language) -> Result<Report, ScriptError> {
         self.try_load(source).map_err(|error| match error.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) if self.memory_bytes() > LOAD_MEMORY_TOLD_BYTES => ScriptError::whole(format!(
+                "the script's top level does not end in time and has taken {} MiB of memory: does it fill a table or a \
+                 string for ever?",
+                self.memory_bytes() >> 20
+            )),
             Some(Trap::OutOfFuel) => {
                 ScriptError::whole("the script's top level does not end in time: does it loop for ever?")
             }
@@ -231,6 +239,11 @@ impl Loaded {
             }
             None => language.unusable(error),
         })
+    }
+
+    /// How much memory the runtime and the script have by now.
+    fn memory_bytes(&mut self) -> usize {
+        memory(&self.instance, &mut self.store).map_or(0, |memory| memory.data_size(&self.store))
     }
 
     fn try_load(&mut self, source: &[u8]) -> wasmtime::Result<Report> {

@@ -20,3 +20,7 @@ pub(super) const COMPONENT_BYTES_MAX: usize = 32 << 20;
 
 /// Stack of the runtime: what a script has when it runs.
 pub(super) const STACK_BYTES: usize = crate::config::GUEST_STACK_BYTES;
+
+/// Memory of a script that did not come to its end from which on its author is told of it: many times what the
+/// runtime itself takes.
+pub(super) const LOAD_MEMORY_TOLD_BYTES: usize = 48 << 20;

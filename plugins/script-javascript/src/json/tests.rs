@@ -30,7 +30,10 @@ fn values_are_encoded_exactly() {
         ("[new String('x'), new Number(5.5), new Boolean(false), Object(5n)]", "[\"x\",5.5,false,5]"),
         ("new Proxy([1, [2]], {})", "[1,[2]]"),
         ("new Proxy({ a: 1 }, {})", "{\"a\":1}"),
-        ("{ a: { toJSON(key) { return key } }, b: [{ toJSON(key) { return key } }] }", "{\"a\":\"a\",\"b\":[\"0\"]}"),
+        (
+            "{ a: { toJSON(key) { return key } }, b: [{ toJSON(key) { return key } }] }",
+            "{\"a\":\"a\",\"b\":[\"0\"]}",
+        ),
     ] {
         assert_eq!(says(&format!("tarn.json.encode({value})")), json, "{value}");
     }

@@ -76,9 +76,17 @@ fn a_generator_is_no_entry_point() {
 #[test]
 fn an_error_is_placed_where_the_script_is() {
     for (body, line, message) in [
-        ("const d = tarn.Decimal('1');\nreturn d + 1", 3, "TypeError: operators do not calculate with a Decimal"),
+        (
+            "const d = tarn.Decimal('1');\nreturn d + 1",
+            3,
+            "TypeError: operators do not calculate with a Decimal",
+        ),
         ("\nJSON.parse('{bad')", 3, "SyntaxError: "),
-        ("class E extends Error { constructor(m) { super(m) } }\nclass F extends E {}\nthrow new F('own')", 4, "own"),
+        (
+            "class E extends Error { constructor(m) { super(m) } }\nclass F extends E {}\nthrow new F('own')",
+            4,
+            "own",
+        ),
         ("class MyError extends Error {\n constructor(m) { super(m) } }\nthrow new MyError('own')", 4, "own"),
         ("throw { code: 5, message: 'hey' }", 0, "hey (code 5)"),
         ("throw { a: [1] }", 0, "{\"a\":[1]}"),

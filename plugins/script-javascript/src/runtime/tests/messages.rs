@@ -128,11 +128,20 @@ fn what_is_no_message_is_rejected_and_says_what_a_queue_takes() {
 
 #[test]
 fn what_has_no_field_of_a_message_is_no_tombstone() {
-    for body in ["return {}", "return new Map([['value', 'x']])", "return new Error('no')", "return [{}]", "return (function* () {})()"] {
+    for body in [
+        "return {}",
+        "return new Map([['value', 'x']])",
+        "return new Error('no')",
+        "return [{}]",
+        "return (function* () {})()",
+    ] {
         let applied = send(body, insert());
         assert_eq!((applied.rows, applied.dropped), (0, 0), "{body}");
         let message = &applied.rejected[0].message;
-        assert!(message.contains("onRecord returned an object without any field of a message"), "{body}: {message}");
+        assert!(
+            message.contains("onRecord returned an object without any field of a message"),
+            "{body}: {message}"
+        );
     }
 }
 
