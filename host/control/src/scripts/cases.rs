@@ -158,7 +158,7 @@ impl Control {
     async fn returned_by(&self, name: &str, chunk: &str, path: &str) -> Result<String, ControlError> {
         // On one line before it, so that errors name its own lines.
         let source = format!(
-            "local cases = (function() {chunk}\nend)()\nfunction onRecord() return require(\"json\").encode(cases) end"
+            "local cases = (function() {chunk}\nend)()\n{CASES_RETURNED}"
         );
         let modules = self.modules(ScriptLanguage::Lua, name).await?;
         let compiled =
@@ -194,6 +194,18 @@ impl Control {
         }
     }
 }
+
+/// Sends what a Lua chunk of cases returned. A table without items would be an object, and says so in the words of
+/// whoever wrote it.
+const CASES_RETURNED: &str = r#"function onRecord()
+    if type(cases) ~= "table" then
+        error("the tests return a " .. type(cases) .. " value: they return a table {cases = {...}}", 0)
+    end
+    if type(cases.cases) == "table" and next(cases.cases) == nil then
+        error("the tests have no case: cases = {} is empty", 0)
+    end
+    return require("json").encode(cases)
+end"#;
 
 /// What the destination of a script that is tried out takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
