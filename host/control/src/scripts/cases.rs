@@ -157,9 +157,7 @@ impl Control {
     /// What a Lua chunk returns, as JSON: it runs as a script of its own, under the limits of one.
     async fn returned_by(&self, name: &str, chunk: &str, path: &str) -> Result<String, ControlError> {
         // On one line before it, so that errors name its own lines.
-        let source = format!(
-            "local cases = (function() {chunk}\nend)()\n{CASES_RETURNED}"
-        );
+        let source = format!("local cases = (function() {chunk}\nend)()\n{CASES_RETURNED}");
         let modules = self.modules(ScriptLanguage::Lua, name).await?;
         let compiled =
             ScriptSource { name, language: ScriptLanguage::Lua, source: &source, modules: &modules };
