@@ -351,19 +351,21 @@ impl<P: Peer> PostgresSource<P> {
         Ok(())
     }
 
-    /// Notes when the tables that load beside the stream came into the publication. Where that was noted before, it
-    /// stays: somebody may have taken a table out and put it back since, without a load after it.
+    /// Notes when the tables that load beside the stream, or that were loaded since it was last open, came into the
+    /// publication. Where that was noted before, it stays: somebody may have taken a table out and put it back since,
+    /// without a load after it.
     fn note_entries(&mut self, before: &Marks, marks: &mut Marks) -> Result<(), Failure> {
         let Publication::Managed(publication) = &self.settings.publication else { return Ok(()) };
         // A load that has ended since the last look ended before now.
         marks.extend_entries(log_end(&mut self.side)?.lsn);
-        let loading: Vec<&TableName> =
-            self.settings.tables.iter().filter(|table| table.loading).map(|table| &table.name).collect();
-        if loading.is_empty() {
+        let is_added = |table: &&MappedTable| table.loading || before.get(&table.name).is_none();
+        let added: Vec<&TableName> =
+            self.settings.tables.iter().filter(is_added).map(|table| &table.name).collect();
+        if added.is_empty() {
             return Ok(());
         }
         let entries = entry::entries(&mut self.side, publication)?;
-        for name in loading {
+        for name in added {
             let known = before.get(name).and_then(|mark| mark.entry);
             if let Some(mark) = marks.get_mut(name) {
                 mark.entry = known.or_else(|| entries.get(name).copied());
