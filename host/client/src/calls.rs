@@ -117,7 +117,7 @@ impl Client {
         self.changed(self.post("mirrors/state_change", &with(body, further)).await?)
     }
 
-    /// Edits a paused mirror, which goes on then.
+    /// Edits a paused or failed mirror, which goes on then.
     pub(crate) async fn edit_mirror(&self, name: &str, edit: &MirrorEdit) -> Result<Value, Error> {
         let update = json!({"flow_config_update": {"cdc_flow_config_update": edit}});
         self.request_state(name, MirrorState::Running, &update).await

@@ -67,8 +67,9 @@ pub fn decide(state: MirrorState, resume_at: MirrorState, request: StateRequest)
         (StateRequest::Resume, Running) => Verdict::Already,
         (StateRequest::Resume, _) => Verdict::Refused { from: &[Paused, Failed] },
 
-        (StateRequest::Edit, Paused) => to(DesiredState::Running, Modifying),
-        (StateRequest::Edit, _) => Verdict::Refused { from: &[Paused] },
+        // What made a mirror fail is often what an edit changes: a mapping, a script, a table.
+        (StateRequest::Edit, Paused | Failed) => to(DesiredState::Running, Modifying),
+        (StateRequest::Edit, _) => Verdict::Refused { from: &[Paused, Failed] },
 
         (StateRequest::Drop, Terminating | Terminated) => Verdict::Already,
         (
@@ -128,8 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_taken_only_while_paused() {
-        assert_eq!(table(StateRequest::Edit), (vec![MirrorState::Paused], vec![]));
+    fn an_edit_is_taken_while_paused_or_failed_and_goes_on_with_it() {
+        use MirrorState::{Failed, Modifying, Paused, Running};
+        assert_eq!(table(StateRequest::Edit), (vec![Paused, Failed], vec![]));
+        assert_eq!(
+            decide(Failed, Running, StateRequest::Edit),
+            Verdict::Move { desired: DesiredState::Running, state: Modifying }
+        );
     }
 
     #[test]

@@ -98,6 +98,53 @@ fn edits_replace_scripts_and_take_them_away_between_two_changes() {
     assert!(turn(0) < turn(1) && turn(2) < turn(3), "{turns:?}");
 }
 
+/// What made a mirror fail is edited as it stands.
+#[test]
+fn a_mirror_that_its_script_made_fail_is_edited_and_goes_on_without_a_loss() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    let source = |good: bool| {
+        let trouble = if good { "" } else { "if r.row.n == 13 then error('unlucky') end" };
+        format!("function onRecord(r) {trouble} r.row.note = 'marked' return r.row end")
+    };
+    let id = scene.script("mark", &source(true));
+    let failing = json!({"id": id, "lang": "lua", "name": "mark", "source": source(false)});
+    scene.post("scripts", &json!({"script": failing}));
+    scene.mirror("m", &[("public.t", "t")], &json!({"script": "mark"}));
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    let equal = || {
+        scene.wait_until_equal(
+            "SELECT id::text, n::text FROM t ORDER BY t.id",
+            "SELECT toString(id), toString(n) FROM t FINAL WHERE _tarn_is_deleted = 0 ORDER BY id",
+        );
+    };
+    for (update, told, note) in [
+        (json!({"script": "mark@1"}), "with script mark@1 instead of mark from here on", "marked"),
+        (json!({"script": "mark"}), "with script mark instead of mark@1 from here on", ""),
+        (json!({"removeScript": true}), "without script mark from here on", "source"),
+    ] {
+        if note.is_empty() {
+            // Back to the version that fails.
+            edit(&scene, "m", &update);
+            continue;
+        }
+        scene.postgres.query(
+            "UPDATE t SET n = n + 20, note = 'source'; UPDATE t SET n = 13 WHERE id % 10 = 0; DELETE FROM t WHERE id = 1;
+             INSERT INTO t VALUES (1, 1, 'source')",
+        );
+        scene.wait_for_state("m", "STATUS_FAILED");
+        scene.postgres.query("UPDATE t SET n = n + 20 WHERE id % 2 = 1; UPDATE t SET n = 13 WHERE id = 3");
+        let edit = json!({"flowJobName": "m", "requestedFlowState": "STATUS_RUNNING",
+            "flowConfigUpdate": {"cdcFlowConfigUpdate": update}});
+        assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+        equal();
+        scene.wait_for_state("m", "STATUS_RUNNING");
+        wait_for_log(&scene, "m", told);
+        scene.wait_for_target("SELECT any(note) FROM t FINAL WHERE n = 13", note);
+        scene.wait_for_target("SELECT toString(uniqExact(note)) FROM t FINAL WHERE n = 13", "1");
+    }
+}
+
 #[test]
 fn contradicting_edits_of_a_script_are_refused_and_change_nothing() {
     let scene = Scene::start();

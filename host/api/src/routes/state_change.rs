@@ -30,7 +30,7 @@ pub(super) struct StateChangeRequest {
     flow_job_name: String,
     /// STATUS_PAUSED pauses, STATUS_RUNNING resumes, STATUS_TERMINATED drops, STATUS_RESYNC resyncs.
     requested_flow_state: Option<MirrorState>,
-    /// Changed settings of a paused mirror, which resumes with them.
+    /// Changed settings of a paused or failed mirror, which resumes with them.
     #[serde(default)]
     flow_config_update: FlowConfigUpdate,
     /// Drop its batches and counts too.

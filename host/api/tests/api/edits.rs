@@ -87,17 +87,37 @@ async fn a_script_is_taken_away_and_given_by_an_edit_and_the_log_says_so() {
 }
 
 #[tokio::test]
-async fn an_edit_is_taken_only_while_paused() {
-    use MirrorState::{Failed, Modifying, Pausing, Running, Setup, Snapshot, Terminated};
-    for state in [Setup, Snapshot, Running, Pausing, Failed, Modifying, Terminated] {
+async fn an_edit_is_taken_only_while_paused_or_failed() {
+    use MirrorState::{Modifying, Pausing, Running, Setup, Snapshot, Terminated};
+    for state in [Setup, Snapshot, Running, Pausing, Modifying, Terminated] {
         let fixture = Fixture::new().await.with_peers().await;
         fixture.mirror_in("m", state).await;
         let answer = fixture.post("mirrors/state_change", edit(json!({"batchSize": 9}))).await.ok();
         assert_eq!(answer["ok"], false, "{state:?}");
         let message = answer["errorMessage"].as_str().expect("a text");
-        assert!(message.contains("STATUS_PAUSED"), "{message}");
+        assert!(message.contains("STATUS_PAUSED or STATUS_FAILED"), "{message}");
         assert_ne!(fixture.stored("m").await.spec.max_batch_size, 9);
     }
+}
+
+#[tokio::test]
+async fn a_failed_mirror_takes_an_edit_and_goes_on_with_it() {
+    let fixture = Fixture::new().await.with_peers().await;
+    fixture.mirror_in("m", MirrorState::Failed).await;
+    assert_eq!(fixture.post("mirrors/state_change", edit(json!({"batchSize": 9}))).await.ok(), json!({}));
+    let mirror = fixture.stored("m").await;
+    assert_eq!((mirror.spec.max_batch_size, mirror.state), (9, MirrorState::Modifying));
+    assert!(mirror.failure.is_none(), "{:?}", mirror.failure);
+    // It may fail again, and be edited again before the first edit was carried out.
+    fixture.observe("m", MirrorState::Failed).await;
+    let added = edit(json!({"additionalTables": [table("public.more", "more")]}));
+    assert_eq!(fixture.post("mirrors/state_change", added).await.ok(), json!({}));
+    fixture.observe("m", MirrorState::Failed).await;
+    let removed = edit(json!({"removedTables": [table("public.more", "more")]}));
+    assert_eq!(fixture.post("mirrors/state_change", removed).await.ok(), json!({}));
+    let pending = fixture.stored("m").await.edit.expect("what is still to do");
+    assert!(pending.added.is_empty(), "{pending:?}");
+    assert_eq!(pending.removed.len(), 1, "it may have come to the source");
 }
 
 #[tokio::test]

@@ -441,7 +441,13 @@ const MIRRORS: &[(&str, Kept)] = &[
         "requests at the same time end in one legal state, each with a true answer",
         By(&["states::fifty_contradicting_requests_end_in_one_legal_state_with_every_answer_true"]),
     ),
-    ("an edit is taken only while PAUSED", By(&["edits::an_edit_is_taken_only_while_paused"])),
+    (
+        "an edit is taken only while PAUSED or FAILED",
+        By(&[
+            "edits::an_edit_is_taken_only_while_paused_or_failed",
+            "edits::a_failed_mirror_takes_an_edit_and_goes_on_with_it",
+        ]),
+    ),
     (
         "an edit resumes the mirror and answers an empty object",
         By(&["edits::a_successful_edit_answers_an_empty_object_and_resumes"]),

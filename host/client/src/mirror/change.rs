@@ -1,4 +1,5 @@
-//! Editing a mirror as it stands: paused if it runs, edited, and left in the state it was in.
+//! Editing a mirror as it stands: paused if it runs, edited, and left in the state it was in. A failed one goes on
+//! with the edit, which is what it needs.
 
 use serde_json::json;
 use tarn_model::{MirrorEdit, MirrorState};
@@ -16,17 +17,21 @@ pub(crate) struct Edited {
     pub(crate) was_paused: bool,
 }
 
-/// Pauses a mirror unless it is paused, edits it, and waits until the edit is carried out. A mirror whose
+/// Pauses a mirror unless it is paused or failed, edits it, and waits until the edit is carried out. A mirror whose
 /// edit is refused goes on as before.
 pub(crate) async fn edit(client: &Client, name: &str, edit: &MirrorEdit) -> Result<Edited, Error> {
-    use MirrorState::{Completed, Modifying, Paused, Pausing, Running, Setup, Snapshot};
+    use MirrorState::{Completed, Failed, Paused, Pausing, Running, Setup, Snapshot};
     let before = client.mirror_state(name).await?;
     let was_paused = match before {
         Paused | Pausing => true,
         Running | Snapshot | Setup => false,
+        Failed => {
+            client.edit_mirror(name, edit).await?;
+            return Ok(Edited { state: carried_out(client, name).await?, was_paused: false });
+        }
         other => {
             return Err(Error::Failed(format!(
-                "mirror {name} is {} and cannot be edited; it can from RUNNING, SNAPSHOT, SETUP and PAUSED",
+                "mirror {name} is {} and cannot be edited; it can from RUNNING, SNAPSHOT, SETUP, PAUSED and FAILED",
                 state_name(other)
             )));
         }
@@ -44,9 +49,7 @@ pub(crate) async fn edit(client: &Client, name: &str, edit: &MirrorEdit) -> Resu
         }
         return Err(refusal);
     }
-    let state = client
-        .wait_for(name, "take the edit", Within::AnyTime, |state| !matches!(state, Modifying | Paused))
-        .await?;
+    let state = carried_out(client, name).await?;
     if !was_paused {
         return Ok(Edited { state, was_paused });
     }
@@ -54,4 +57,12 @@ pub(crate) async fn edit(client: &Client, name: &str, edit: &MirrorEdit) -> Resu
     let state =
         client.wait_for(name, "pause", Within::Deadline, |state| matches!(state, Paused | Completed)).await?;
     Ok(Edited { state, was_paused })
+}
+
+/// Waits until an edit is carried out, and returns the state then.
+async fn carried_out(client: &Client, name: &str) -> Result<MirrorState, Error> {
+    use MirrorState::{Modifying, Paused};
+    client
+        .wait_for(name, "take the edit", Within::AnyTime, |state| !matches!(state, Modifying | Paused))
+        .await
 }

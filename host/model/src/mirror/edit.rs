@@ -6,7 +6,7 @@ use super::{MirrorSpec, TableMapping};
 use crate::record_error::RecordErrorPolicy;
 use crate::script::joined;
 
-/// Changed settings of a paused mirror. Zero or empty means unchanged.
+/// Changed settings of a paused or failed mirror. Zero or empty means unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct MirrorEdit {
