@@ -7,9 +7,10 @@
 //!
 //! Measured where rows are given to the destination, change by change, without any memory of single ones: a change
 //! adds one to a bucket. The two ends are of two clocks. One that is ahead at the source would make changes arrive
-//! before they were committed; by how much they seem to, everything is put right. One that is behind makes them look
-//! slow, and nothing here can tell: hosts keep their clocks by NTP.
+//! before they were committed; by how much they seemed to lately, everything is put right. One that is behind makes them
+//! look slow, and nothing here can tell: hosts keep their clocks by NTP.
 
+mod ahead;
 mod histogram;
 mod lag;
 mod runs;
@@ -22,11 +23,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tarn_model::{StreamLatency, TableLatency};
 
 use crate::config::LATENCY_TABLES_MAX;
+use ahead::Ahead;
 pub(crate) use histogram::Cumulative;
 use histogram::Recent;
 use lag::Lag;
 pub(crate) use runs::Runs;
-pub(crate) use timed::Timed;
+pub(crate) use timed::{Aged, Timed};
 
 /// What was measured, by mirror. It lives as long as the process. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +64,7 @@ pub(crate) struct MirrorLatency(Mutex<State>);
 struct State {
     all: Measured,
     tables: HashMap<String, Measured>,
-    ahead_us: i64,
+    ahead: Ahead,
     lag: Lag,
     staged_bytes: u64,
 }
@@ -84,10 +86,8 @@ impl Measured {
 impl MirrorLatency {
     /// Notes that changes with these commit times are about to be written: none of them can be of the future.
     pub(crate) fn writing(&self, runs: &Runs) {
-        let now = wall_us();
         if let Some(latest) = runs.latest() {
-            let mut state = self.state();
-            state.ahead_us = state.ahead_us.max(latest - now);
+            self.state().ahead.seen(Instant::now(), latest.saturating_sub(wall_us()));
         }
     }
 
@@ -95,7 +95,7 @@ impl MirrorLatency {
     pub(crate) fn shown(&self, table: &str, runs: &Runs) {
         let (now, wall) = (Instant::now(), wall_us());
         let mut state = self.state();
-        let ahead_us = state.ahead_us;
+        let ahead_us = state.ahead.us();
         if !state.tables.contains_key(table) && state.tables.len() < LATENCY_TABLES_MAX {
             state.tables.insert(table.to_owned(), Measured::default());
         }
@@ -114,9 +114,14 @@ impl MirrorLatency {
         *self.state() = State::default();
     }
 
-    /// A life of the stream begins: what an earlier one had read is read again.
+    /// A life of the stream begins: what an earlier one had read is read again, but for what waits in the stage.
     pub(crate) fn begin(&self) {
         self.state().lag.begin();
+    }
+
+    /// Notes that what waits in the stage, up to a sequence, is from then at the earliest.
+    pub(crate) fn waits_since(&self, until: u64, commit_us: i64) {
+        self.state().lag.waits_since(until, commit_us);
     }
 
     /// Notes that the source delivered changes up to a sequence, the earliest of which was committed then.
@@ -138,7 +143,7 @@ impl MirrorLatency {
     pub(crate) fn told(&self) -> StreamLatency {
         let (now, wall) = (Instant::now(), wall_us());
         let mut state = self.state();
-        let ahead_us = state.ahead_us;
+        let ahead_us = state.ahead.us();
         let lag_us =
             state.lag.oldest_us().map_or(0, |commit| wall.saturating_sub(commit).saturating_add(ahead_us));
         let State { all, tables, staged_bytes, .. } = &mut *state;

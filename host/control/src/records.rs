@@ -28,4 +28,4 @@ mod sharing;
 pub(crate) mod sieve;
 
 pub(crate) use desk::Desk;
-pub(crate) use letter::shown;
+pub(crate) use letter::{shown, without_tables};

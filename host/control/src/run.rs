@@ -11,6 +11,7 @@
 //! too, and the next one goes on. A run reports states under the epoch it began with; when a request came
 //! in between, its reports are void and it ends.
 
+mod before_edit;
 mod beside;
 mod load;
 mod setup;

@@ -61,3 +61,30 @@ fn every_change_is_measured_by_table_from_its_commit_until_it_can_be_queried() {
     assert_eq!(told["changes"], "531");
     assert!(number(&told["tables"][0]["p99Ms"]) < 60_000, "{told:#}");
 }
+
+#[test]
+fn what_waits_in_the_stage_counts_as_late_after_a_restart_too() {
+    let mut scene = Scene::start();
+    scene.postgres.query("CREATE TABLE a (id int PRIMARY KEY)");
+    scene.mirror("m", &[("public.a", "a")], &json!({}));
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO a VALUES (1)");
+    scene.wait_for_target("SELECT toString(count()) FROM a FINAL", "1");
+    scene.clickhouse.kill();
+    scene.postgres.query("INSERT INTO a VALUES (2)");
+    let confirmed = "SELECT confirmed_flush_lsn >= pg_current_wal_insert_lsn() - 8000 AND active \
+                     FROM pg_replication_slots";
+    until_within(tarn_e2e::PATIENCE, "the change waits in the stage", || {
+        let waits = number(&latency(&scene)["stagedBytes"]) > 0;
+        (waits && scene.postgres.scalar(confirmed).as_deref() == Some("t")).then_some(())
+    });
+    until("the lag grows", || (number(&latency(&scene)["lagMs"]) > 5_000).then_some(()));
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    until_within(tarn_e2e::PATIENCE, "the lag is told again", || {
+        (number(&latency(&scene)["lagMs"]) > 5_000).then_some(())
+    });
+    scene.clickhouse.start_again();
+    until_within(tarn_e2e::PATIENCE, "the lag is gone", || (latency(&scene)["lagMs"] == "0").then_some(()));
+    scene.wait_for_target("SELECT toString(count()) FROM a FINAL", "2");
+}

@@ -145,6 +145,37 @@ fn a_full_stage_is_told_of_with_its_remedy_and_the_rest_waits_at_the_source() {
 }
 
 #[test]
+fn a_table_whose_target_somebody_dropped_is_removed_though_its_rows_wait() {
+    let mut scene = mirrored(&[]);
+    scene.postgres.query("ALTER TABLE t ADD COLUMN late int; UPDATE t SET late = 1 WHERE id = 1");
+    scene.wait_until_equal(SOURCE, TARGET);
+    // What waits describes no columns: such a description would make the target anew.
+    scene.postgres.query("INSERT INTO emptied VALUES (2)");
+    scene.wait_for_target("SELECT toString(count()) FROM emptied FINAL", "2");
+    scene.clickhouse.kill();
+    scene.postgres.query("UPDATE t SET n = 7 WHERE id < 100; INSERT INTO emptied VALUES (5)");
+    scene
+        .postgres
+        .query("TRUNCATE emptied; INSERT INTO emptied VALUES (6); UPDATE t SET n = 8 WHERE id < 50");
+    wait_until_confirmed(&scene);
+    scene.request_state("t", "STATUS_PAUSED");
+    scene.wait_for_state("t", "STATUS_PAUSED");
+    scene.clickhouse.start_again();
+    scene.clickhouse.query("DROP TABLE emptied SYNC");
+    let edit = json!({"flowJobName": "t", "requestedFlowState": "STATUS_RUNNING", "flowConfigUpdate":
+        {"cdcFlowConfigUpdate": {"removedTables": [
+            {"sourceTableIdentifier": "public.emptied", "destinationTableIdentifier": "emptied"}]}}});
+    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+    scene.wait_for_state("t", "STATUS_RUNNING");
+    scene.postgres.query("UPDATE t SET n = 9 WHERE id < 10; INSERT INTO emptied VALUES (7)");
+    scene.wait_until_equal(SOURCE, TARGET);
+    let log = scene.log("t");
+    let told = "table public.emptied leaves the mirror, and its target cannot take what waits for it";
+    assert_eq!(log.matches(told).count(), 1, "{log}");
+    assert_eq!(scene.clickhouse.scalar("EXISTS TABLE emptied").as_deref(), Some("0"));
+}
+
+#[test]
 fn what_waits_is_delivered_before_an_edit_and_gone_after_a_resync_or_a_drop() {
     let mut scene = mirrored(&[]);
     scene.postgres.query("ALTER TABLE t ADD COLUMN late int; UPDATE t SET late = 1 WHERE id = 1");

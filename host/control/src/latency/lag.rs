@@ -11,6 +11,8 @@ pub(super) struct Lag {
     reads: VecDeque<(u64, i64)>,
     /// The reads are of a life that ended, and will come again.
     stale: bool,
+    /// What waits in the stage from earlier lives and does not come again: until which sequence, and since when.
+    staged: Option<(u64, i64)>,
 }
 
 impl Lag {
@@ -31,14 +33,20 @@ impl Lag {
         self.reads.push_back((sequence, commit_us));
     }
 
+    pub(super) fn waits_since(&mut self, until: u64, commit_us: i64) {
+        self.staged = Some((until, commit_us));
+    }
+
     pub(super) fn has(&mut self, sequence: u64) {
+        self.staged = self.staged.filter(|(until, _)| *until > sequence);
         while self.reads.front().is_some_and(|(read, _)| *read <= sequence) {
             self.reads.pop_front();
         }
     }
 
     pub(super) fn oldest_us(&self) -> Option<i64> {
-        self.reads.front().map(|(_, commit_us)| *commit_us)
+        let oldest = [self.reads.front(), self.staged.as_ref()];
+        oldest.into_iter().flatten().map(|(_, commit_us)| *commit_us).min()
     }
 }
 
@@ -60,6 +68,23 @@ mod tests {
         assert_eq!(lag.oldest_us(), Some(200));
         lag.read(2, 200);
         lag.has(2);
+        assert_eq!(lag.oldest_us(), None);
+    }
+
+    #[test]
+    fn what_waits_in_the_stage_counts_over_lives() {
+        let mut lag = Lag::default();
+        lag.begin();
+        lag.waits_since(10, 100);
+        lag.read(12, 900);
+        lag.has(5);
+        assert_eq!(lag.oldest_us(), Some(100));
+        // The next entry was looked at.
+        lag.waits_since(10, 300);
+        assert_eq!(lag.oldest_us(), Some(300));
+        lag.has(10);
+        assert_eq!(lag.oldest_us(), Some(900));
+        lag.has(12);
         assert_eq!(lag.oldest_us(), None);
     }
 

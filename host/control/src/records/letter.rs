@@ -1,11 +1,15 @@
 //! From a record of a batch to a letter, and from a letter to what a person reads.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use tarn_batch::text::write_text;
 use tarn_batch::{Batch as Rows, BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, Table};
 use tarn_catalog::{NewLetter, letter_digest};
-use tarn_model::{Enumerated as _, RecordCell, RecordStage, ShownRecord, Timestamp};
+use tarn_model::{Enumerated as _, Failure, RecordCell, RecordStage, ShownRecord, Timestamp};
 use tarn_replication::{Batch, Rejection};
+
+use super::desk::damaged;
 
 /// The letter of a rejected record.
 pub(super) fn letter_of(table: &Table, row: &Row<'_>, rejection: &Rejection) -> NewLetter {
@@ -63,6 +67,16 @@ pub(super) fn picked(
 /// `schema.name`; empty for what belongs to no table.
 pub(super) fn table_name(table: &Table) -> String {
     if table.name.is_empty() { String::new() } else { table.qualified_name() }
+}
+
+/// The batch without the rows of some tables.
+pub(crate) fn without_tables(batch: Batch, left_out: &BTreeSet<String>) -> Result<Batch, Failure> {
+    let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
+    let goes: Vec<_> = rows.tables().iter().map(|table| left_out.contains(&table_name(table))).collect();
+    if !goes.contains(&true) {
+        return Ok(batch);
+    }
+    picked(&rows, |_, row| !goes[usize::from(row.table_index().0)]).map_err(damaged)
 }
 
 /// Tells a record from every other of a mirror. A change has its version; a row that a load read has its key:

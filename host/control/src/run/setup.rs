@@ -1,12 +1,10 @@
 //! The steps before rows move: slot, publication, tables, and the changes an edit asks for.
 
-use std::sync::Arc;
-
 use tarn_model::{Failure, MirrorSpec, MirrorState, PendingEdit, TableMapping};
 use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 
-use super::{MirrorRun, Workshop};
+use super::MirrorRun;
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
@@ -80,23 +78,6 @@ impl MirrorRun {
         catalog.edit_done(id, self.mirror.epoch).await?;
         self.watch.info(format!("edited: {} tables added, {} removed", edit.added.len(), edit.removed.len()));
         Ok(true)
-    }
-
-    /// Delivers what waits in the stage before tables come and go: rows, or a TRUNCATE, of a table that is removed and
-    /// added again would otherwise reach what its load brings.
-    async fn deliver_before(&self, edit: &PendingEdit) -> Result<(), Failure> {
-        if self.workshop.stages.waits_after(&self.workshop.catalog, self.mirror.id).await?.is_none() {
-            return Ok(());
-        }
-        let mut spec = self.mirror.spec.clone();
-        spec.script = String::new(); // what waits has been through it
-        spec.tables.retain(|table| !edit.added.iter().any(|added| added.source == table.source));
-        spec.tables.extend(edit.removed.iter().cloned());
-        let Workshop { catalog, plugins, .. } = &self.workshop;
-        let sieve = self.sieve(&spec);
-        let instances =
-            MirrorInstances::new(catalog, plugins, self.mirror.id, &spec, &self.watch, sieve).await?;
-        self.empty_stage(&Arc::new(instances)).await
     }
 
     /// Takes everything back that a load starts from: slot, publication, the progress, and the destination's

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use tarn_model::Failure;
 use tarn_replication::{
-    Destination as _, Instances as _, OpenStage, Reopening, Resume, Run, Stage as _, Staged, StreamBounds,
-    StreamParts, StreamSettings, Ticket, stream,
+    Instances as _, OpenStage, Reopening, Resume, Run, StreamBounds, StreamParts, StreamSettings, stream,
 };
 use tarn_wasm::{DestinationInstance, SourceInstance};
 
 use super::MirrorRun;
 use crate::counting::Counting;
 use crate::instances::MirrorInstances;
-use crate::latency::{MirrorLatency, Timed};
+use crate::latency::{Aged, MirrorLatency, Timed};
 use crate::recent::Remembering;
 use crate::records::sieve::Sieve;
 use crate::stage::MirrorStage;
@@ -51,7 +50,7 @@ impl MirrorRun {
     }
 
     /// The destination of a stream, which is opened at the first write, and anew after each failure.
-    fn destination(
+    pub(super) fn destination(
         &self,
         instances: &Arc<MirrorInstances>,
         latency: Arc<MirrorLatency>,
@@ -68,34 +67,9 @@ impl MirrorRun {
         })
     }
 
-    async fn open_stage(&self) -> Result<Option<OpenStage<MirrorStage>>, Failure> {
+    pub(super) async fn open_stage(&self) -> Result<Option<OpenStage<MirrorStage>>, Failure> {
         let destination = &self.mirror.spec.destination_peer;
         self.workshop.stages.open(&self.workshop.catalog, self.mirror.id, destination).await
-    }
-
-    /// Delivers what waits in the stage, in its order, before something is done that it must not come after.
-    pub(super) async fn empty_stage(&self, instances: &Arc<MirrorInstances>) -> Result<(), Failure> {
-        let Some(mut open) = self.open_stage().await? else {
-            return Ok(());
-        };
-        if open.waiting.is_empty() {
-            return Ok(());
-        }
-        self.watch.info("delivering what waits in the stage first");
-        let latency = self.workshop.latencies.of(self.mirror.id);
-        let mut destination = self.destination(instances, latency);
-        for Ticket { number, .. } in open.waiting {
-            match open.stage.get(number).await? {
-                Staged::Schema(schema) => destination.evolve(schema).await?,
-                Staged::Rows(batches) => {
-                    if !destination.write(batches).await?.durable {
-                        destination.flush().await?;
-                    }
-                }
-            }
-            open.stage.remove(number).await?;
-        }
-        Ok(())
     }
 
     /// Streams what `source` delivers until asked to stop.
@@ -108,11 +82,15 @@ impl MirrorRun {
     ) -> Result<(), Failure> {
         let latency = self.workshop.latencies.of(self.mirror.id);
         latency.begin();
+        let stage = match self.open_stage().await? {
+            Some(open) => Some(Aged::open(open, Arc::clone(&latency), resume.sequence).await),
+            None => None,
+        };
         let parts = StreamParts {
             source: Timed::new(Remembering::new(source, self.recent()), Arc::clone(&latency)),
             transform: instances.stream_transform().await?,
             destination: self.destination(instances, latency),
-            stage: self.open_stage().await?,
+            stage,
             checkpoints: self.workshop.catalog.checkpoints(self.mirror.id),
         };
         let settings = StreamSettings {
