@@ -11,6 +11,13 @@ interface over it that clients of Tarn's kind use:
   X-ClickHouse-User and X-ClickHouse-Key, Basic, or `user` and `password`
   X-ClickHouse-Exception-Code with a 4xx or 5xx and the engine's message; X-ClickHouse-Summary
 
+Inserts of tests go wrong as the lines of a file say (--faults), each line once:
+
+  243 NOT_ENOUGH_SPACE    the insert is answered with this error, and writes nothing
+  cut                     its connection is reset before anything is written
+  reset                   its rows are written, and the connection is reset instead of an answer
+  hold                    this and later inserts wait until the line is taken away
+
 What it is not: a server. One user, no replication, no native protocol, one process per data path.
 The data path survives a kill: start again on the same path and the tables are there.
 
@@ -27,9 +34,11 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
 import uuid
 
@@ -52,6 +61,9 @@ STATEMENT_BYTES_MAX = 256 << 20
 
 IDLE_SECONDS = 30
 """How long a kept-alive connection may idle, as in the server's default configuration."""
+
+HOLD_SECONDS = 0.05
+"""How often an insert that is held looks whether it may go on."""
 
 NOT_SETTINGS = {
     "query", "query_id", "database", "default_format", "user", "password", "quota_key", "role",
@@ -89,6 +101,33 @@ class Refusal(Exception):
 
     def __init__(self, code, name, message):
         super().__init__(f"Code: {code}. DB::Exception: {message} ({name})")
+
+
+class Faults:
+    """What the next inserts meet, by the lines of a file; nothing where there is none."""
+
+    def __init__(self, path):
+        self.path = path
+        self.turn = threading.Lock()
+
+    def take(self):
+        """The next line, which is taken away; "" where there is none."""
+        if self.path is None:
+            return ""
+        while True:
+            with self.turn:
+                try:
+                    with open(self.path, encoding="utf-8") as file:
+                        first, *rest = file.read().splitlines() or [""]
+                except FileNotFoundError:
+                    return ""
+                if first != "hold":
+                    if first:
+                        with open(self.path + ".new", "w", encoding="utf-8") as file:
+                            file.write("\n".join(rest))
+                        os.replace(self.path + ".new", self.path)
+                    return first
+            time.sleep(HOLD_SECONDS)
 
 
 class InsertHead:
@@ -299,6 +338,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
             connection.close()
 
     def insert(self, connection, head, first, body):
+        """Streams an insert's data into the engine, unless it is to go wrong."""
+        fault = self.server.faults.take()
+        if fault == "cut":
+            self.reset()
+        if fault not in ("", "reset"):
+            code, name = fault.split()
+            raise Refusal(int(code), name, "a test makes this insert go wrong.")
+        answer = self.insert_whole(connection, head, first, body)
+        if fault == "reset":
+            self.reset()
+        return answer
+
+    def reset(self):
+        """Resets the connection."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise ConnectionResetError("a test resets the connection")
+
+    def insert_whole(self, connection, head, first, body):
         """Streams an insert's data into the engine."""
         if self.is_constrained(connection, head.statement):
             return self.insert_from_file(connection, head, first, body)
@@ -396,6 +453,7 @@ def arguments():
     parser.add_argument("--certificate", help="PEM file of the HTTPS port's certificate")
     parser.add_argument("--private-key", help="PEM file of the certificate's key")
     parser.add_argument("--client-authority", help="PEM file: HTTPS clients must show a certificate of it")
+    parser.add_argument("--faults", help="file of what the next inserts meet, for tests")
     parser.add_argument("--verbose", action="store_true", help="failed statements to standard error")
     return parser.parse_args()
 
@@ -407,7 +465,7 @@ def listen(options, port, engine):
     except OSError as failure:
         sys.exit(f"engine: cannot listen on {options.listen} port {port}: {failure.strerror}")
     server.engine, server.user, server.password = engine, options.user, options.password
-    server.verbose = options.verbose
+    server.verbose, server.faults = options.verbose, Faults(options.faults)
     return server
 
 

@@ -1,7 +1,7 @@
 //! The ClickHouse engine behind its HTTP interface.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -184,6 +184,29 @@ impl ClickHouse {
         assert!(engine.serve(), "the engine does not start again; its log ends:\n{}", engine.log_tail());
     }
 
+    /// What the next inserts meet, each line once: `243 NOT_ENOUGH_SPACE` refuses one with this error, `cut` resets its
+    /// connection before anything is written and `reset` after, `hold` lets all wait until this is called anew.
+    pub fn fault_inserts(&self, faults: &[&str]) {
+        let file = self.faults();
+        let new = file.with_extension("next");
+        std::fs::write(&new, faults.join("\n")).expect("a file of the engine can be written");
+        std::fs::rename(new, file).expect("a file of the engine can be renamed");
+    }
+
+    /// How many inserts are still to meet something.
+    #[must_use]
+    pub fn faults_left(&self) -> usize {
+        // Not there before the first call.
+        std::fs::read_to_string(self.faults()).map_or(0, |text| text.lines().count())
+    }
+
+    fn faults(&self) -> PathBuf {
+        let Server::Own(engine) = &self.server else {
+            panic!("this test makes inserts go wrong: it needs a ClickHouse of its own, by start()")
+        };
+        engine.faults()
+    }
+
     fn own(&mut self) -> &mut Engine {
         match &mut self.server {
             Server::Own(engine) => engine,
@@ -305,6 +328,8 @@ impl Engine {
             .arg("--path")
             .arg(self.folder.path().join("data"))
             .args(["--port", &self.port.to_string(), "--user", USER, "--verbose"])
+            .arg("--faults")
+            .arg(self.faults())
             .env("ENGINE_PASSWORD", PASSWORD)
             .current_dir(self.folder.path());
         if let Some(https) = &self.https {
@@ -320,6 +345,11 @@ impl Engine {
         });
         self.process = serves.then_some(process);
         serves
+    }
+
+    /// The file of what the next inserts meet.
+    fn faults(&self) -> PathBuf {
+        self.folder.path().join("faults")
     }
 
     fn log_tail(&self) -> String {

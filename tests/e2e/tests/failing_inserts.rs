@@ -1,0 +1,96 @@
+//! What ClickHouse refuses an insert with, through a whole mirror: told once with what helps, tried again or stopped
+//! at, and no row lost or doubled.
+
+use serde_json::{Value, json};
+use tarn_e2e::{PATIENCE, Scene};
+use tarn_harness::until_within;
+
+const SOURCE: &str = "SELECT id::text, n::text FROM t ORDER BY t.id";
+const TARGET: &str = "SELECT toString(id), toString(n) FROM t FINAL WHERE _tarn_is_deleted = 0 ORDER BY id";
+
+/// What becomes of the mirror.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// It goes on by itself.
+    GoesOn,
+    /// It fails, and goes on when it is resumed.
+    Fails,
+}
+use Fate::{Fails, GoesOn};
+
+/// An insert's fault, the mirror's fate, and what its log tells.
+const FAULTS: &[(&str, Fate, &[&str])] = &[
+    ("243 NOT_ENOUGH_SPACE", GoesOn, &["make room on the server's disk"]),
+    ("75 CANNOT_WRITE_TO_FILE_DESCRIPTOR", GoesOn, &["make room on the server's disk"]),
+    ("201 QUOTA_EXCEEDED", GoesOn, &["wait for the quota's next interval"]),
+    ("242 TABLE_IS_READ_ONLY", GoesOn, &["see why the replica is read-only"]),
+    ("241 MEMORY_LIMIT_EXCEEDED", GoesOn, &["more memory", "max_batch_size"]),
+    ("252 TOO_MANY_PARTS", GoesOn, &["let merges catch up", "idle_timeout_seconds"]),
+    ("692 TOO_MANY_MUTATIONS", GoesOn, &["KILL MUTATION"]),
+    ("159 TIMEOUT_EXCEEDED", GoesOn, &[]),
+    ("319 UNKNOWN_STATUS_OF_INSERT", GoesOn, &[]),
+    ("cut", GoesOn, &[]),
+    // Its rows are in, and nobody was told.
+    ("reset", GoesOn, &[]),
+    ("164 READONLY", Fails, &["clickhouse_read_only", "a profile that may write"]),
+    (
+        "516 AUTHENTICATION_FAILED",
+        Fails,
+        &["clickhouse_authentication", "check the peer's user and password"],
+    ),
+    ("497 ACCESS_DENIED", Fails, &["clickhouse_privilege", "GRANT SELECT, INSERT"]),
+    ("81 UNKNOWN_DATABASE", Fails, &["database_missing", "create the peer's database"]),
+];
+
+fn status(scene: &Scene) -> Value {
+    scene.post("mirrors/status", &json!({"flowJobName": "t", "includeFlowInfo": true}))
+}
+
+/// The lines of the log that tell of a failure.
+fn told(scene: &Scene) -> Vec<String> {
+    let tells = |line: &&str| line.contains("failed, the next is in") || line.starts_with("error: ");
+    scene.log("t").lines().filter(tells).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_class_of_failure_is_told_once_with_what_helps_and_loses_and_doubles_nothing() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL);
+         INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i",
+    );
+    scene.mirror("t", &[("public.t", "t")], &json!({}));
+    scene.wait_for_state("t", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+    for (round, (fault, fate, words)) in (1..).zip(FAULTS) {
+        let before = told(&scene).len();
+        scene.clickhouse.fault_inserts(&[fault]);
+        scene.postgres.query(&format!(
+            "UPDATE t SET n = {round} WHERE id % 3 = 0; UPDATE t SET id = -id WHERE id = {round};
+             DELETE FROM t WHERE id = 100 - {round};
+             INSERT INTO t SELECT {round} * 1000 + i, {round} FROM generate_series(1, 100) i"
+        ));
+        let lines = until_within(PATIENCE, &format!("the log tells of {fault}"), || {
+            let lines = told(&scene).split_off(before);
+            (!lines.is_empty()).then_some(lines)
+        });
+        if *fate == Fails {
+            scene.wait_for_state("t", "STATUS_FAILED");
+            let failure = status(&scene)["cdcStatus"]["failure"].to_string();
+            assert!(words.iter().all(|word| failure.contains(word)), "{fault}: {failure}");
+            scene.request_state("t", "STATUS_RUNNING");
+        } else {
+            assert_eq!(scene.state("t"), "STATUS_RUNNING", "{fault}");
+        }
+        assert_eq!(scene.clickhouse.faults_left(), 0, "{fault}");
+        scene.wait_until_equal(SOURCE, TARGET);
+        scene.wait_for_state("t", "STATUS_RUNNING");
+        let name = fault.split(' ').nth(1).unwrap_or_default();
+        let line = lines.join("\n");
+        assert!(line.contains(name) && words.iter().all(|word| line.contains(word)), "{fault}: {line}");
+        let all = told(&scene).split_off(before);
+        assert_eq!(all.len(), 1, "{fault} is told once: {all:#?}");
+    }
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+}
