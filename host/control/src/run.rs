@@ -173,7 +173,7 @@ impl MirrorRun {
         // In a queue nothing can be put before what is there: what is loaded beside the stream would come after changes
         // that it does not see.
         if !loading.is_empty() && streamed_before && !instances.is_queue() {
-            return self.load_beside_stream(&instances, &loading, run).await;
+            return Box::pin(self.load_beside_stream(&instances, &loading, run)).await;
         }
         if !loading.is_empty() && !self.load_first(&instances, holder, &run).await? {
             return Ok(LifeEnd::Stopped);
