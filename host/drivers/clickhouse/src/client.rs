@@ -13,11 +13,12 @@ use hyper::{HeaderMap, Method, Request, Response, body::Incoming};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tarn_model::{ClickHouseConfig, MASK, PeerConfig};
+use tarn_transport::NoConnection;
 
 use crate::address::Address;
 use crate::body::StatementBody;
 use crate::config;
-use crate::connector::{Connector, NoConnection};
+use crate::connector::Connector;
 use crate::error::Error;
 use crate::exception::{Exception, shortened};
 

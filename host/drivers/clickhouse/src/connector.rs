@@ -2,16 +2,11 @@
 //! TLS verification are the same for every store.
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper::Uri;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::TokioIo;
-use tarn_transport::{CONNECT_DEADLINE, Stream};
+use tarn_transport::{CONNECT_DEADLINE, HttpStream, NoConnection};
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -38,60 +33,7 @@ impl Service<Uri> for Connector {
             if let Some(tls) = tls {
                 stream = stream.encrypt(&tls, end.saturating_duration_since(Instant::now())).await?;
             }
-            Ok(HttpStream(TokioIo::new(stream)))
+            Ok(HttpStream::new(stream))
         })
-    }
-}
-
-/// Why there is no connection. Shared, because hyper's error lends its cause and does not give it.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct NoConnection(pub(crate) Arc<tarn_transport::Error>);
-
-impl From<tarn_transport::Error> for NoConnection {
-    fn from(error: tarn_transport::Error) -> Self {
-        Self(Arc::new(error))
-    }
-}
-
-/// A connection as hyper reads and writes it.
-#[derive(Debug)]
-pub(crate) struct HttpStream(TokioIo<Stream>);
-
-impl Connection for HttpStream {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl Read for HttpStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
-    }
-}
-
-impl Write for HttpStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, bufs)
     }
 }

@@ -1,7 +1,6 @@
 //! The requests' way: hyper's client over connections of the transport crate.
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,17 +9,15 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::{Response, Uri};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
     HttpService,
 };
-use tarn_transport::{CONNECT_DEADLINE, Stream, TlsSettings, Verification};
+use tarn_transport::{CONNECT_DEADLINE, HttpStream, NoConnection, TlsSettings, Verification};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
@@ -161,48 +158,7 @@ impl Service<Uri> for Connector {
                 };
                 stream = stream.encrypt(&tls, end.saturating_duration_since(Instant::now())).await?;
             }
-            Ok(HttpStream(TokioIo::new(stream)))
+            Ok(HttpStream::new(stream))
         })
-    }
-}
-
-/// Why there is no connection. Shared, because hyper's error lends its cause and does not give it.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error(transparent)]
-struct NoConnection(Arc<tarn_transport::Error>);
-
-impl From<tarn_transport::Error> for NoConnection {
-    fn from(error: tarn_transport::Error) -> Self {
-        Self(Arc::new(error))
-    }
-}
-
-/// A connection as hyper reads and writes it.
-#[derive(Debug)]
-struct HttpStream(TokioIo<Stream>);
-
-impl Connection for HttpStream {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl Read for HttpStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
-    }
-}
-
-impl Write for HttpStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
     }
 }

@@ -7,6 +7,7 @@
 
 mod config;
 mod error;
+mod http;
 mod low_water;
 mod ssh;
 mod stream;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use config::CONNECT_DEADLINE;
 pub use error::Error;
+pub use http::{HttpStream, NoConnection};
 pub use low_water::LowWater;
 pub use ssh::{SshError, connect_through};
 pub use stream::Stream;
