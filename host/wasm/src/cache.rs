@@ -22,8 +22,6 @@ use std::time::SystemTime;
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use wasmtime::Engine;
 
-use crate::config::CACHE_ENTRIES_MAX;
-
 /// The extension of entries.
 const EXTENSION: &str = "cwasm";
 
@@ -34,6 +32,15 @@ const EXTENSION_BESIDE: &str = "new";
 #[derive(Debug)]
 pub(crate) struct Cache {
     dir: PathBuf,
+    bytes_max: u64,
+}
+
+/// A file of the folder.
+struct Entry {
+    /// When it was last used.
+    used: SystemTime,
+    bytes: u64,
+    path: PathBuf,
 }
 
 /// What a compiled component was made from, as a name.
@@ -49,12 +56,13 @@ impl Key {
 }
 
 impl Cache {
-    pub(crate) fn open(dir: PathBuf) -> io::Result<Self> {
+    /// The cache in a folder, of so many bytes at most; the entry that was put last stays whatever its size.
+    pub(crate) fn open(dir: PathBuf, bytes_max: u64) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        let cache = Self { dir };
+        let cache = Self { dir, bytes_max };
         // What a crash left half written; a data directory has one process.
-        for (_, left) in cache.files(EXTENSION_BESIDE)? {
-            fs::remove_file(left)?;
+        for left in cache.files(EXTENSION_BESIDE)? {
+            fs::remove_file(left.path)?;
         }
         Ok(cache)
     }
@@ -115,18 +123,25 @@ impl Cache {
     /// Removes the longest unused entries over the limit.
     fn prune(&self) -> io::Result<()> {
         let mut entries = self.files(EXTENSION)?;
-        entries.sort();
-        let over = entries.len().saturating_sub(CACHE_ENTRIES_MAX);
-        entries.iter().take(over).try_for_each(|(_, path)| fs::remove_file(path))
+        entries.sort_unstable_by(|one, other| (one.used, &one.path).cmp(&(other.used, &other.path)));
+        let newest_first = entries.iter().rev();
+        let over = newest_first.scan(0, |sum: &mut u64, entry| {
+            *sum += entry.bytes;
+            Some((*sum, entry))
+        });
+        over.skip(1)
+            .filter(|(sum, _)| *sum > self.bytes_max)
+            .try_for_each(|(_, entry)| fs::remove_file(&entry.path))
     }
 
-    /// The folder's files of an extension, with the time each was last used.
-    fn files(&self, extension: &str) -> io::Result<Vec<(SystemTime, PathBuf)>> {
+    /// The folder's files of an extension.
+    fn files(&self, extension: &str) -> io::Result<Vec<Entry>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let path = entry?.path();
             if path.extension().is_some_and(|found| found == extension) {
-                files.push((fs::metadata(&path)?.modified()?, path));
+                let metadata = fs::metadata(&path)?;
+                files.push(Entry { used: metadata.modified()?, bytes: metadata.len(), path });
             }
         }
         Ok(files)
@@ -159,7 +174,7 @@ mod tests {
     #[test]
     fn an_entry_comes_back_and_belongs_to_its_user_alone() {
         let dir = tempfile::tempdir().expect("temporary folder");
-        let cache = Cache::open(dir.path().join("compiled")).expect("cache");
+        let cache = Cache::open(dir.path().join("compiled"), 1 << 20).expect("cache");
         assert_eq!(cache.get(&key("a")), None);
         cache.put(&key("a"), b"code");
         assert_eq!(cache.get(&key("a")).as_deref(), Some(&b"code"[..]));
@@ -171,7 +186,7 @@ mod tests {
     #[test]
     fn a_damaged_entry_is_not_given_out() {
         let dir = tempfile::tempdir().expect("temporary folder");
-        let cache = Cache::open(dir.path().to_owned()).expect("cache");
+        let cache = Cache::open(dir.path().to_owned(), 1 << 20).expect("cache");
         cache.put(&key("a"), b"code");
         let whole = fs::read(cache.path(&key("a"))).expect("entry");
         for damage in 0..whole.len() {
@@ -187,11 +202,14 @@ mod tests {
     #[test]
     fn the_folder_does_not_grow_without_bound() {
         let dir = tempfile::tempdir().expect("temporary folder");
-        let cache = Cache::open(dir.path().to_owned()).expect("cache");
-        for entry in 0..CACHE_ENTRIES_MAX + 3 {
-            cache.put(&key(&format!("{entry:04}")), b"code");
+        let cache = Cache::open(dir.path().to_owned(), 2 * (SHA256_OUTPUT_LEN as u64 + 4)).expect("cache");
+        for name in ["a", "b", "c", "d"] {
+            cache.put(&key(name), b"code");
         }
-        assert_eq!(fs::read_dir(dir.path()).expect("folder").count(), CACHE_ENTRIES_MAX);
-        assert!(cache.get(&key(&format!("{:04}", CACHE_ENTRIES_MAX + 2))).is_some());
+        assert_eq!(fs::read_dir(dir.path()).expect("folder").count(), 2);
+        assert!(cache.get(&key("d")).is_some());
+        cache.put(&key("larger than all"), &[7; 100]);
+        assert!(cache.get(&key("larger than all")).is_some());
+        assert_eq!(fs::read_dir(dir.path()).expect("folder").count(), 1);
     }
 }

@@ -130,5 +130,6 @@ pub(crate) const TRAP_FRAMES: usize = 4;
 /// Largest component or module that is taken: a runtime with everything linked in has a few megabytes.
 pub(crate) const COMPONENT_BYTES_MAX: usize = 64 << 20;
 
-/// Compiled components kept in the cache folder, about a megabyte each; the longest unused go first.
-pub(crate) const CACHE_ENTRIES_MAX: usize = 256;
+/// Compiled components kept in the cache folder, of one to five megabytes each; the longest unused go first.
+/// A component that a mirror needs and that is gone is compiled again at the next start, which takes a second.
+pub(crate) const CACHE_BYTES_MAX: u64 = 512 << 20;

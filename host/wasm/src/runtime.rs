@@ -13,7 +13,7 @@ use crate::cache::{Cache, Key};
 use crate::capability::Capabilities;
 use crate::comparison::ComparisonInstance;
 use crate::component::{Component, Origin};
-use crate::config::{Limits, RuntimeConfig};
+use crate::config::{CACHE_BYTES_MAX, Limits, RuntimeConfig};
 use crate::destination::DestinationInstance;
 use crate::engine;
 use crate::error::LoadError;
@@ -76,9 +76,10 @@ impl Runtime {
         let engine = engine::build(config.instances_max)
             .map_err(|error| StartError::Engine(error.into_boxed_dyn_error()))?;
         let cache = match config.cache_dir {
-            Some(path) => {
-                Some(Cache::open(path.clone()).map_err(|source| StartError::Cache { path, source })?)
-            }
+            Some(path) => Some(
+                Cache::open(path.clone(), CACHE_BYTES_MAX)
+                    .map_err(|source| StartError::Cache { path, source })?,
+            ),
             None => None,
         };
         if let Some(path) = &config.spool_dir {
