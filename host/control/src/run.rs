@@ -28,14 +28,14 @@ use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::Control;
-use crate::instances::{MirrorInstances, stream_workers};
+use crate::instances::{self, MirrorInstances, stream_workers};
 use crate::journal::Journal;
 use crate::latency::Latencies;
 use crate::plugins::Plugins;
 use crate::progress::Progress;
 use crate::recent::{RecentRecords, Ring};
 use crate::records::Desk;
-use crate::records::book::Books;
+use crate::records::book::{Again, Books};
 use crate::records::sieve::SieveParts;
 use crate::stage::Stages;
 use crate::watch::Watch;
@@ -212,7 +212,9 @@ impl MirrorRun {
             return Ok(None);
         }
         if let Some(keeper) = self.desk.keeper() {
-            keeper.book().load(&catalog.letter_marks(mirror.id).await?);
+            let peer = instances::peer(catalog, &mirror.spec.destination_peer).await?;
+            let again = if peer.config.is_queue() { Again::PassedOver } else { Again::Tried };
+            keeper.book().load(&catalog.letter_marks(mirror.id).await?, again);
         }
         let instances = Arc::new(
             MirrorInstances::new(

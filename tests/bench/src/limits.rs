@@ -53,8 +53,19 @@ pub fn copy_binary(postgres: &Postgres, connections: u64) -> Duration {
     time
 }
 
-/// `pg_recvlogical` reading a slot up to a position, to nowhere.
-pub fn receive(postgres: &Postgres, slot: &str, publication: &str, end: &str) -> Duration {
+/// `pg_recvlogical` reading what `change` commits, to nowhere: from a slot of its own, which is dropped again.
+pub fn receive_changes(postgres: &Postgres, publication: &str, change: impl FnOnce()) -> Duration {
+    const SLOT: &str = "bench_limit";
+    postgres.query(&format!("SELECT pg_create_logical_replication_slot('{SLOT}', 'pgoutput')"));
+    change();
+    let end = postgres.scalar("SELECT pg_current_wal_flush_lsn()").expect("a position");
+    let took = receive(postgres, SLOT, publication, &end);
+    postgres.query(&format!("SELECT pg_drop_replication_slot('{SLOT}')"));
+    took
+}
+
+/// The same up to a position.
+fn receive(postgres: &Postgres, slot: &str, publication: &str, end: &str) -> Duration {
     let mut command = tool("pg_recvlogical", postgres);
     command.args(["--slot", slot, "--start", "--no-loop", "-f", "-", "--endpos", end]);
     command.args(["-o", "proto_version=1", "-o", &format!("publication_names={publication}")]);

@@ -3,6 +3,7 @@
 //! ```text
 //! snapshot   rows/s of a mirror's load       against one `COPY … (FORMAT binary)` to nowhere
 //! stream     changes/s from slot to table    against `pg_recvlogical` on a slot with the same changes
+//! queue      changes/s from slot to topic    against the same
 //! memory     peak of the process             during one transaction of millions of rows
 //! wide       peak of the process             during the load, and the stream, of rows of 50 MB
 //! tables     s and peak                      of a mirror of very many tables
@@ -13,7 +14,7 @@
 //! ```
 //!
 //! Arguments name the parts to measure: `script`, `hostile`, `api`, `rows` (snapshot, stream and memory), `latency`;
-//! none means all of these. `wide`, `tables`, and `transaction` (memory alone) are measured where they are named.
+//! none means all of these. `queue`, `wide`, `tables`, and `transaction` (memory alone) are measured where they are named.
 //! Figures are of one machine at one time; ratios travel. Nothing here asserts a speed.
 
 mod api;
@@ -24,6 +25,7 @@ mod limits;
 mod measure;
 mod memory;
 mod process;
+mod queue;
 mod scene;
 mod script;
 mod snapshot;
@@ -65,6 +67,11 @@ fn main() {
         let scene = Scene::start();
         dataset::create(&scene.postgres, 1);
         latency::run(&scene, &mut table);
+    }
+    if named("queue") {
+        let scene = Scene::start();
+        dataset::create(&scene.postgres, 1);
+        queue::run(&scene, from_environment("TARN_BENCH_CHANGES", STREAM_CHANGES), &mut table);
     }
     if named("wide") {
         memory::wide(&Scene::start(), from_environment("TARN_BENCH_WIDE_ROWS", WIDE_ROWS), &mut table);

@@ -108,6 +108,16 @@ impl Scene {
         self.wait(sql, || self.clickhouse.scalar(sql).is_some_and(|count| count.parse() == Ok(rows)))
     }
 
+    /// Waits until the destination has taken so many rows of a mirror; how long it took.
+    pub fn wait_for_synced(&self, mirror: &str, rows: u64) -> Duration {
+        self.wait(&format!("{mirror} takes {rows} rows"), || {
+            let status =
+                self.post("mirrors/status", &json!({"flowJobName": mirror, "includeFlowInfo": true}));
+            let synced = status["cdcStatus"]["rowsSynced"].as_str().and_then(|text| text.parse().ok());
+            synced.is_some_and(|synced: u64| synced >= rows)
+        })
+    }
+
     fn wait(&self, what: &str, mut done: impl FnMut() -> bool) -> Duration {
         let begun = Instant::now();
         while !done() {

@@ -28,11 +28,8 @@ pub fn run(scene: &Scene, changes: u64, table: &mut Table) {
         scene.wait_for(mirror, "STATUS_RUNNING");
         scene.bring_to(mirror, "STATUS_PAUSED");
     }
-    scene.postgres.query("SELECT pg_create_logical_replication_slot('bench_limit', 'pgoutput')");
-    change(scene, changes);
-    let end = scene.postgres.scalar("SELECT pg_current_wal_flush_lsn()").expect("a position");
-    let limit = rate(changes, limits::receive(&scene.postgres, "bench_limit", "tarn_pub_stream", &end));
-    scene.postgres.query("SELECT pg_drop_replication_slot('bench_limit')");
+    let limit = limits::receive_changes(&scene.postgres, "tarn_pub_stream", || change(scene, changes));
+    let limit = rate(changes, limit);
     table.add("pg_recvlogical to nowhere", thousands(limit), "the limit");
 
     let scripted = measure(scene, "scripted", changes, table);
@@ -46,7 +43,8 @@ pub fn run(scene: &Scene, changes: u64, table: &mut Table) {
     );
 }
 
-fn change(scene: &Scene, changes: u64) {
+/// Commits so many changes, whatever becomes of them.
+pub fn change(scene: &Scene, changes: u64) {
     let transactions = changes / TRANSACTION_ROWS;
     scene.postgres.query(&format!(
         "DO $$ BEGIN FOR t IN 1..{transactions} LOOP

@@ -18,6 +18,17 @@ impl Books {
     }
 }
 
+/// What becomes of a record that has a letter of an earlier run and is delivered again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It is tried, and its letter withdrawn where it is taken: writing a row twice changes nothing.
+    #[default]
+    Tried,
+    /// It is passed over, and its letter stays. A queue that has moved on takes it for one that it has: its answer
+    /// does not say whether the record is there.
+    PassedOver,
+}
+
 /// What is remembered of one mirror's letters. The catalog has the truth; each run begins with it.
 #[derive(Debug, Default)]
 pub(crate) struct MirrorBook {
@@ -34,9 +45,11 @@ struct Waiting {
     /// How many letters are about a row.
     keys: HashMap<String, u32>,
     /// Letters of earlier runs, whose records may be delivered again.
-    again: HashSet<String>,
+    earlier: HashSet<String>,
     /// The greatest position of those.
-    again_through: u64,
+    earlier_through: u64,
+    /// What becomes of those records.
+    again: Again,
 }
 
 impl MirrorBook {
@@ -51,13 +64,13 @@ impl MirrorBook {
     }
 
     /// Begins a run with what the catalog has.
-    pub(crate) fn load(&self, marks: &[LetterMark]) {
+    pub(crate) fn load(&self, marks: &[LetterMark], again: Again) {
         let mut waiting = self.waiting();
-        *waiting = Waiting::default();
+        *waiting = Waiting { again, ..Waiting::default() };
         for mark in marks {
             waiting.add(&mark.identity, &mark.row_keys);
-            waiting.again.insert(mark.identity.clone());
-            waiting.again_through = waiting.again_through.max(mark.position);
+            waiting.earlier.insert(mark.identity.clone());
+            waiting.earlier_through = waiting.earlier_through.max(mark.position);
         }
     }
 
@@ -65,7 +78,7 @@ impl MirrorBook {
         let mut waiting = self.waiting();
         for letter in letters {
             waiting.add(&letter.identity, &letter.row_keys);
-            waiting.again.remove(&letter.identity);
+            waiting.earlier.remove(&letter.identity);
         }
     }
 
@@ -89,14 +102,19 @@ impl MirrorBook {
     }
 
     /// Up to which position records may be delivered again that have a letter; `None` where none may.
-    pub(super) fn again_through(&self) -> Option<u64> {
+    pub(super) fn earlier_through(&self) -> Option<u64> {
         let waiting = self.waiting();
-        (!waiting.again.is_empty()).then_some(waiting.again_through)
+        (!waiting.earlier.is_empty()).then_some(waiting.earlier_through)
+    }
+
+    /// What becomes of records that have a letter of an earlier run.
+    pub(super) fn again(&self) -> Again {
+        self.waiting().again
     }
 
     /// Whether a record has a letter of an earlier run.
     pub(super) fn came_before(&self, identity: &str) -> bool {
-        self.waiting().again.contains(identity)
+        self.waiting().earlier.contains(identity)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -116,7 +134,7 @@ impl Waiting {
     }
 
     fn remove(&mut self, identity: &str) {
-        self.again.remove(identity);
+        self.earlier.remove(identity);
         for key in self.letters.remove(identity).unwrap_or_default() {
             if let Some(count) = self.keys.get_mut(&key) {
                 *count -= 1;
@@ -139,13 +157,13 @@ mod tests {
     #[test]
     fn a_row_is_held_as_long_as_a_letter_about_it_waits() {
         let book = MirrorBook::default();
-        book.load(&[mark("a", "k"), mark("b", "k")]);
-        assert_eq!((book.again_through(), book.came_before("a")), (Some(7), true));
+        book.load(&[mark("a", "k"), mark("b", "k")], Again::Tried);
+        assert_eq!((book.earlier_through(), book.came_before("a")), (Some(7), true));
         book.forget(["a"]);
         assert!(book.holds(&["k".into()]) && !book.came_before("a"));
         let again = NewLetter { identity: "b".into(), row_keys: vec!["k".into()], ..NewLetter::default() };
         book.note(std::slice::from_ref(&again));
-        assert_eq!(book.again_through(), None);
+        assert_eq!(book.earlier_through(), None);
         book.forget(["b"]);
         assert!(!book.holds(&["k".into()]) && book.is_empty());
     }

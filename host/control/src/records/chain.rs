@@ -38,16 +38,28 @@ impl<T: Transform> Transform for Chain<T> {
             name_rows(&given, &mut rejected)?;
             return Ok(Transformed { batch, dropped, rejected });
         };
+        let over = keeper.passed_over(&given, RecordStage::Script)?;
+        if over.is_empty() {
+            return self.apply_kept(given, &keeper).await;
+        }
+        let (rest, places) = without(&given, &over)?;
+        let mut made = self.apply_kept(rest, &keeper).await?;
+        put_back(&mut made.rejected, &places)?;
+        made.dropped += u32::try_from(over.len()).unwrap_or(u32::MAX);
+        Ok(made)
+    }
+}
+
+impl<T: Transform> Chain<T> {
+    /// Applies the scripts, where letters are kept.
+    async fn apply_kept(&mut self, given: Batch, keeper: &Keeper) -> Result<Transformed, Failure> {
         let mut held = keeper.held_back(&given, RecordStage::Script, &[])?;
         let Applied { mut batch, dropped, mut rejected } = if held.is_empty() {
             self.lanes.run(given.clone()).await?
         } else {
-            let (rest, places) = without(&given, &held)?;
+            let (rest, places) = without(&given, &rows_of(&held))?;
             let mut applied = self.lanes.run(rest).await?;
-            for rejection in &mut applied.rejected {
-                let place = usize::try_from(rejection.row).ok().and_then(|row| places.get(row));
-                rejection.row = *place.ok_or_else(|| misnumbered(&rejection.script))?;
-            }
+            put_back(&mut applied.rejected, &places)?;
             applied
         };
         if !rejected.is_empty() {
@@ -60,17 +72,29 @@ impl<T: Transform> Transform for Chain<T> {
             held = followers;
         }
         rejected.append(&mut held);
-        rejected.sort_by_key(|rejection| rejection.row);
         name_rows(&given, &mut rejected)?;
         keeper.withdraw(&given, RecordStage::Script, &rejected).await?;
         Ok(Transformed { batch, dropped, rejected })
     }
 }
 
+/// Which rows are rejected.
+fn rows_of(rejected: &[Rejection]) -> HashSet<u32> {
+    rejected.iter().map(|rejection| rejection.row).collect()
+}
+
+/// Gives rejections of a batch without some rows the places that their rows have in the whole one.
+fn put_back(rejected: &mut [Rejection], places: &[u32]) -> Result<(), Failure> {
+    for rejection in rejected {
+        let place = usize::try_from(rejection.row).ok().and_then(|row| places.get(row));
+        rejection.row = *place.ok_or_else(|| misnumbered(&rejection.script))?;
+    }
+    Ok(())
+}
+
 /// The batch without some rows, and the places of the others in it.
-fn without(batch: &Batch, rejected: &[Rejection]) -> Result<(Batch, Vec<u32>), Failure> {
+fn without(batch: &Batch, gone: &HashSet<u32>) -> Result<(Batch, Vec<u32>), Failure> {
     let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-    let gone: HashSet<u32> = rejected.iter().map(|rejection| rejection.row).collect();
     let mut places = Vec::new();
     let rest = picked(&rows, |at, _| {
         let stays = !gone.contains(&at);
@@ -86,7 +110,7 @@ fn without(batch: &Batch, rejected: &[Rejection]) -> Result<(Batch, Vec<u32>), F
 /// version of its own.
 fn without_versions(given: &Batch, made: &Batch, rejected: &[Rejection]) -> Result<Batch, Failure> {
     let rows = Rows::parse(&given.bytes).map_err(damaged)?;
-    let gone: HashSet<u32> = rejected.iter().map(|rejection| rejection.row).collect();
+    let gone = rows_of(rejected);
     let mut versions = HashSet::new();
     for (at, row) in (0..).zip(rows.rows()) {
         let row = row.map_err(damaged)?;
@@ -101,11 +125,13 @@ fn without_versions(given: &Batch, made: &Batch, rejected: &[Rejection]) -> Resu
     picked(&made, |_, row| !versions.contains(&(row.version(), table_name(made.table(row))))).map_err(damaged)
 }
 
-/// Names table and key of rejected rows as the batch has them: what a script says of its rows is its own.
+/// Puts rejections in the order of their rows, and names table and key as the batch has them: what a script says of
+/// its rows is its own.
 fn name_rows(given: &Batch, rejected: &mut [Rejection]) -> Result<(), Failure> {
     if rejected.is_empty() {
         return Ok(());
     }
+    rejected.sort_by_key(|rejection| rejection.row);
     let rows = Rows::parse(&given.bytes).map_err(damaged)?;
     let mut next = rejected.iter_mut().peekable();
     for (at, row) in (0..).zip(rows.rows()) {
@@ -119,7 +145,7 @@ fn name_rows(given: &Batch, rejected: &mut [Rejection]) -> Result<(), Failure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use bytes::Bytes;
     use tarn_batch::{BatchWriter, Op};
 
@@ -128,7 +154,7 @@ mod tests {
     use super::*;
 
     /// Drops and rejects rows by their key; what passes is as it was.
-    struct Sorter {
+    pub(crate) struct Sorter {
         drops: i64,
         rejects: i64,
         seen: Arc<std::sync::Mutex<Vec<u32>>>,
@@ -152,12 +178,12 @@ mod tests {
         }
     }
 
-    fn link(name: &str, drops: i64, rejects: i64) -> Link<Sorter> {
+    pub(crate) fn link(name: &str, drops: i64, rejects: i64) -> Link<Sorter> {
         let script = Sorter { drops, rejects, seen: Arc::default() };
         Link { script, name: name.into(), version: 4, again: None }
     }
 
-    fn versions(batch: &Batch) -> Vec<(u64, u64)> {
+    pub(crate) fn versions(batch: &Batch) -> Vec<(u64, u64)> {
         let rows = Rows::parse(&batch.bytes).expect("a batch");
         let version = |row: tarn_batch::Row<'_>| (row.version().commit, row.version().ordinal);
         rows.rows().map(|row| version(row.expect("a row"))).collect()

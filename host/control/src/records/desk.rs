@@ -1,6 +1,6 @@
 //! Where records are noted that a mirror goes on without.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tarn_batch::{Batch as Rows, DecodeError, Op};
@@ -8,7 +8,7 @@ use tarn_catalog::{Catalog, LettersKept};
 use tarn_model::{Failure, RecordErrorPolicy, RecordStage};
 use tarn_replication::{Batch, LeavingOut, RecordDesk, Records, Rejection};
 
-use super::book::MirrorBook;
+use super::book::{Again, MirrorBook};
 use super::letter::{identity, key_text, leaves_out, letter_of, row_keys, table_name};
 
 /// What a mirror's policy does with a record.
@@ -178,6 +178,14 @@ impl Keeper {
         Ok(held)
     }
 
+    /// The places of records that are passed over, since they have a letter of an earlier run.
+    pub(super) fn passed_over(&self, batch: &Batch, stage: RecordStage) -> Result<HashSet<u32>, Failure> {
+        match self.book.again() {
+            Again::Tried => Ok(HashSet::new()),
+            Again::PassedOver => Ok(self.came_before(batch, stage)?.into_keys().collect()),
+        }
+    }
+
     /// Withdraws letters of earlier runs whose records came again and were taken: all of the batch but the
     /// rejected ones.
     pub(super) async fn withdraw(
@@ -186,28 +194,36 @@ impl Keeper {
         stage: RecordStage,
         rejected: &[Rejection],
     ) -> Result<(), Failure> {
-        let Some(through) = self.book.again_through() else { return Ok(()) };
-        let taken = {
-            let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
-            let rejected: HashSet<u32> = rejected.iter().map(|rejection| rejection.row).collect();
-            let mut taken = Vec::new();
-            for (at, row) in (0..).zip(rows.rows()) {
-                let row = row.map_err(damaged)?;
-                if row.version().commit > through || rejected.contains(&at) {
-                    continue;
-                }
-                let identity = identity(stage, rows.table(&row), &row);
-                if self.book.came_before(&identity) {
-                    taken.push(identity);
-                }
-            }
-            taken
-        };
+        if self.book.again() == Again::PassedOver {
+            return Ok(());
+        }
+        let mut taken = self.came_before(batch, stage)?;
+        for rejection in rejected {
+            taken.remove(&rejection.row);
+        }
         if !taken.is_empty() {
+            let taken: Vec<_> = taken.into_values().collect();
             self.catalog.withdraw_letters(self.mirror, &taken).await?;
             self.book.forget(taken.iter().map(String::as_str));
         }
         Ok(())
+    }
+
+    /// Records of a batch that have a letter of an earlier run: their places, and what tells the letters.
+    fn came_before(&self, batch: &Batch, stage: RecordStage) -> Result<HashMap<u32, String>, Failure> {
+        let Some(through) = self.book.earlier_through() else { return Ok(HashMap::new()) };
+        let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
+        let mut found = HashMap::new();
+        for (at, row) in (0..).zip(rows.rows()) {
+            let row = row.map_err(damaged)?;
+            if row.version().commit <= through {
+                let identity = identity(stage, rows.table(&row), &row);
+                if self.book.came_before(&identity) {
+                    found.insert(at, identity);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Gives up letters of tables that a batch empties. The rows after it are not of them; those before it are
@@ -240,3 +256,6 @@ pub(super) fn damaged(error: DecodeError) -> Failure {
     Failure::permanent("batch_damaged", format!("a batch cannot be read: {error}"))
         .with_hint("report it to whoever wrote the plugin")
 }
+
+#[cfg(test)]
+mod tests;

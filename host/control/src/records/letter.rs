@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use tarn_batch::text::write_text;
-use tarn_batch::{Batch as Rows, BatchWriter, Before, Cell, Cells, DecodeError, Op, Row, RowHeader, Table};
+use tarn_batch::{
+    Batch as Rows, BatchWriter, Before, Cell, Cells, DecodeError, Op, Outgoing, Row, RowHeader, Table,
+};
 use tarn_catalog::{NewLetter, letter_digest};
 use tarn_model::{Enumerated as _, Failure, RecordCell, RecordStage, ShownRecord, Timestamp};
 use tarn_replication::{Batch, Rejection};
@@ -80,21 +82,56 @@ pub(crate) fn without_tables(batch: Batch, left_out: &BTreeSet<String>) -> Resul
 }
 
 /// Tells a record from every other of a mirror. A change has its version; a row that a load read has its key:
-/// another point of the load brings it again under another version.
+/// another point of the load brings it again under another version. Messages that a script made of one record share
+/// both, so what they say belongs to it: equal messages of one record are one letter.
 pub(super) fn identity(stage: RecordStage, table: &Table, row: &Row<'_>) -> String {
     let name = table.qualified_name();
+    let message = outgoing(row).map(|message| message_bytes(&message)).unwrap_or_default();
+    let digest = |kind: &[u8], key: &[u8]| {
+        let parts = [kind, stage.name().as_bytes(), name.as_bytes(), key, &message];
+        letter_digest(if message.is_empty() { &parts[..4] } else { &parts })
+    };
     if is_loaded(row) {
-        let key = key_bytes(table, row, Image::Newest);
-        return letter_digest(&[b"load", stage.name().as_bytes(), name.as_bytes(), &key]);
+        return digest(b"load", &key_bytes(table, row, Image::Newest));
     }
-    let version = row.version().to_u128().to_be_bytes();
-    letter_digest(&[b"stream", stage.name().as_bytes(), name.as_bytes(), &version])
+    digest(b"stream", &row.version().to_u128().to_be_bytes())
+}
+
+/// The message that a script made of a record, for a queue.
+fn outgoing<'a>(row: &Row<'a>) -> Option<Outgoing<'a>> {
+    // A damaged one is told of where it is sent.
+    row.outgoing().ok().flatten()
+}
+
+/// All that a message says, so that two that differ have different bytes.
+fn message_bytes(message: &Outgoing<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut add = |part: Option<&[u8]>| match part {
+        Some(part) => {
+            bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        None => bytes.extend_from_slice(&u64::MAX.to_le_bytes()),
+    };
+    add(message.record_key.map(str::as_bytes));
+    add(message.topic.map(str::as_bytes));
+    add(message.key);
+    add(message.value);
+    add(message.partition.map(i32::to_le_bytes).as_ref().map(<[u8; 4]>::as_slice));
+    for (name, value) in message.headers.filter_map(Result::ok) {
+        add(Some(name.as_bytes()));
+        add(value);
+    }
+    bytes
 }
 
 /// Tells the rows that a change is about: by its key, and by the one before where it has another.
 pub(super) fn row_keys(stage: RecordStage, table: &Table, row: &Row<'_>) -> Vec<String> {
     let name = table.qualified_name();
     let digest = |key: &[u8]| letter_digest(&[b"row", stage.name().as_bytes(), name.as_bytes(), key]);
+    if let Some(message) = outgoing(row) {
+        return vec![digest(message.record_key.unwrap_or_default().as_bytes())];
+    }
     let newest = key_bytes(table, row, Image::Newest);
     let mut keys = vec![digest(&newest)];
     if row.op() == Op::Update && row.before().is_some() {
@@ -154,8 +191,11 @@ fn key_bytes(table: &Table, row: &Row<'_>, image: Image) -> Vec<u8> {
     bytes
 }
 
-/// The row's key for people: `id=5, region=eu`; empty for what has none.
+/// The row's key for people: `id=5, region=eu`; empty for what has none. Of a message it is that of its record.
 pub(super) fn key_text(table: &Table, row: &Row<'_>) -> String {
+    if row.op() == Op::Outgoing {
+        return outgoing(row).and_then(|message| message.record_key).unwrap_or_default().to_owned();
+    }
     let columns = table.key_columns().into_iter().map(|at| {
         let column = &table.columns[at];
         let mut text = String::new();
@@ -179,6 +219,14 @@ pub(crate) fn shown(record: &[u8]) -> Result<ShownRecord, DecodeError> {
     let mut all = rows.rows();
     let row = all.next().unwrap_or(Err(DecodeError::Truncated("row")))?;
     let table = rows.table(&row);
+    if let Some(message) = row.outgoing()? {
+        return Ok(ShownRecord { after: shown_outgoing(&message)?, before: Vec::new() });
+    }
+    if let Some(message) = row.log_message()? {
+        let after =
+            vec![named("prefix", Some(message.prefix.as_bytes())), named("content", Some(message.content))];
+        return Ok(ShownRecord { after, before: Vec::new() });
+    }
     let cells = |cells: Cells<'_>| -> Result<Vec<RecordCell>, DecodeError> {
         let cells = cells.zip(&table.columns).map(|(cell, column)| {
             let value = match cell? {
@@ -203,6 +251,36 @@ pub(crate) fn shown(record: &[u8]) -> Result<ShownRecord, DecodeError> {
         after: cells(row.after())?,
         before: row.before().map_or(Ok(Vec::new()), |(_, before)| cells(before))?,
     })
+}
+
+/// A message to a queue for people: its parts, then its headers as `header name`.
+fn shown_outgoing(message: &Outgoing<'_>) -> Result<Vec<RecordCell>, DecodeError> {
+    let partition = message.partition.map(|partition| partition.to_string());
+    let mut cells = vec![
+        named("topic", message.topic.map(str::as_bytes)),
+        named("key", message.key),
+        named("value", message.value),
+        named("partition", partition.as_ref().map(String::as_bytes)),
+    ];
+    for header in message.headers {
+        let (name, value) = header?;
+        cells.push(named(&format!("header {name}"), value));
+    }
+    Ok(cells)
+}
+
+/// A part of a message: text where it is, else as PostgreSQL writes bytes.
+fn named(name: &str, part: Option<&[u8]>) -> RecordCell {
+    let text = part.map(|part| str::from_utf8(part).map(str::to_owned));
+    let (type_name, value) = match text {
+        Some(Ok(text)) => ("text", Some(text)),
+        None => ("text", None),
+        Some(Err(_)) => {
+            let hex = part.unwrap_or_default().iter().map(|byte| format!("{byte:02x}"));
+            ("bytea", Some(format!("\\x{}", hex.collect::<String>())))
+        }
+    };
+    RecordCell { name: name.to_owned(), type_name: type_name.to_owned(), value, is_unchanged: false }
 }
 
 #[cfg(test)]

@@ -172,9 +172,17 @@ impl SieveParts {
         Ok(kept)
     }
 
-    /// The batch without rows that leave out what a dead letter has; those become letters.
+    /// The batch without rows that leave out what a dead letter has, which become letters, and without those that
+    /// are passed over.
     async fn without_held(&self, batch: Batch) -> Result<Batch, Failure> {
         let Some(keeper) = self.desk.keeper() else { return Ok(batch) };
+        let over = keeper.passed_over(&batch, RecordStage::Destination)?;
+        let batch = if over.is_empty() {
+            batch
+        } else {
+            let rows = Rows::parse(&batch.bytes).map_err(damaged)?;
+            picked(&rows, |at, _| !over.contains(&at)).map_err(damaged)?
+        };
         let held = keeper.held_back(&batch, RecordStage::Destination, &[])?;
         if held.is_empty() {
             return Ok(batch);
@@ -265,7 +273,7 @@ fn halves(mut part: Vec<Batch>) -> Result<Halves, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Mutex;
 
     use tarn_batch::Op;
@@ -289,7 +297,7 @@ mod tests {
     }
 
     /// Refuses rows by their key, and then loses what was not flushed, as the contract says.
-    struct Picky {
+    pub(crate) struct Picky {
         refuses: Vec<i64>,
         /// What it refuses only when it makes rows durable.
         refuses_late: Vec<i64>,
@@ -297,8 +305,15 @@ mod tests {
         durable: Vec<i64>,
     }
 
+    impl Sieve<Picky> {
+        /// The keys that the destination has.
+        pub(crate) fn durable(&self) -> &[i64] {
+            &self.destination.durable
+        }
+    }
+
     impl Picky {
-        fn new(refuses: &[i64]) -> Self {
+        pub(crate) fn new(refuses: &[i64]) -> Self {
             Self {
                 refuses: refuses.to_vec(),
                 refuses_late: Vec::new(),
