@@ -1,6 +1,7 @@
 // Masks e-mail addresses: jane.doe@example.com becomes j***@example.com.
 //
-// Works for every table that has a column "email"; other tables pass through unchanged.
+// Works for every table that has a column "email"; other tables pass through unchanged. It changes rows in place, so
+// it serves tables and queues, alone or before another script.
 
 function mask(email) {
   // The first character (one beyond 16 bits is two of a string's units), and all from the @ on.
@@ -8,12 +9,11 @@ function mask(email) {
   return first === undefined ? "***" : `${first}***${domain}`;
 }
 
-export function onRecord(r) {
+export function transformRecord(r) {
   const row = r.row;
   // A string: neither null, nor undefined, which is what was not sent (a delete says its key alone, an update
   // leaves out what did not change).
   if (row && "email" in row && typeof row.email === "string") {
     row.email = mask(row.email);
   }
-  return r;
 }

@@ -1,6 +1,7 @@
 -- Masks e-mail addresses: jane.doe@example.com becomes j***@example.com.
 --
--- Works for every table that has a column "email"; other tables pass through unchanged.
+-- Works for every table that has a column "email"; other tables pass through unchanged. It changes rows in place, so
+-- it serves tables and queues, alone or before another script.
 
 local function mask(email)
   -- The first character (a letter beyond ASCII has more than one byte), and all from the @ on.
@@ -23,7 +24,7 @@ local function look(r)
   return has_email[r.source]
 end
 
-function onRecord(r)
+function transformRecord(r)
   local found = has_email[r.source]
   if found == nil then
     found = look(r)
@@ -36,5 +37,4 @@ function onRecord(r)
       row.email = mask(email)
     end
   end
-  return r
 end

@@ -292,6 +292,7 @@ impl Catalog {
         .fetch_all(&mut *transaction)
         .await
         .map_err(failed())?;
+        trim(&mut transaction, mirror).await?;
         transaction.commit().await.map_err(failed())?;
         rows.iter().map(mark).collect()
     }
@@ -382,7 +383,7 @@ impl Catalog {
         rows.iter().map(letter).collect()
     }
 
-    /// Letters that wait, in the order of their records, with these: by id where ids are given. At most so many.
+    /// Letters that wait, in the order of their records: by id where ids are given. At most so many.
     ///
     /// # Errors
     /// [`CatalogError`].
@@ -391,12 +392,12 @@ impl Catalog {
         mirror: i64,
         ids: &[i64],
         limit: u32,
-    ) -> Result<Vec<WaitingLetter>, CatalogError> {
+    ) -> Result<Vec<DeadLetter>, CatalogError> {
         let failed = || CatalogError::query("dead letters");
         let mut found = Vec::new();
         if ids.is_empty() {
             let rows = sqlx::query(select_letters!(
-                ", row_keys, record, identity",
+                "",
                 "WHERE mirror_id = $1 AND state = 'WAITING' ORDER BY version, id LIMIT $2"
             ))
             .bind(mirror)
@@ -404,21 +405,27 @@ impl Catalog {
             .fetch_all(self.database().reader())
             .await
             .map_err(failed())?;
-            for row in &rows {
-                found.push(self.waiting(mirror, row)?);
-            }
-            return Ok(found);
+            return rows.iter().map(letter).collect();
         }
         for id in ids.iter().take(limit as usize) {
-            if let Some(letter) = self.waiting_letter(mirror, *id).await? {
-                found.push(letter);
-            }
+            let row =
+                sqlx::query(select_letters!("", "WHERE mirror_id = $1 AND id = $2 AND state = 'WAITING'"))
+                    .bind(mirror)
+                    .bind(id)
+                    .fetch_optional(self.database().reader())
+                    .await
+                    .map_err(failed())?;
+            found.extend(row.as_ref().map(letter).transpose()?);
         }
-        found.sort_by_key(|found| (found.letter.position, found.letter.ordinal, found.letter.id));
+        found.sort_by_key(|letter| (letter.position, letter.ordinal, letter.id));
         Ok(found)
     }
 
-    async fn waiting_letter(&self, mirror: i64, id: i64) -> Result<Option<WaitingLetter>, CatalogError> {
+    /// A letter that waits, with its record.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub async fn waiting_letter(&self, mirror: i64, id: i64) -> Result<Option<WaitingLetter>, CatalogError> {
         let row = sqlx::query(select_letters!(
             ", row_keys, record, identity",
             "WHERE mirror_id = $1 AND id = $2 AND state = 'WAITING'"

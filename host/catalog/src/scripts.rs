@@ -28,6 +28,8 @@ pub struct NewScript {
     pub created_by: String,
     /// The older version whose code and cases it takes up again.
     pub rolled_back_from: Option<u32>,
+    /// The version that was the newest when it was made; `None` where that does not matter.
+    pub follows: Option<u32>,
 }
 
 /// What storing a script did.
@@ -41,6 +43,8 @@ pub enum ScriptStored {
     Unknown,
     /// Its mirrors know it by its name, which may not change while they do.
     NameInUse,
+    /// Another version than [`NewScript::follows`] is the newest by now.
+    Overtaken,
 }
 
 /// What deleting a script did.
@@ -113,6 +117,20 @@ impl Catalog {
             .await
             .map_err(CatalogError::query("script versions"))?;
         rows.iter().map(script).collect()
+    }
+
+    /// A script at one of its versions.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub async fn script_version(&self, id: i64, version: u32) -> Result<Option<Script>, CatalogError> {
+        let row = sqlx::query(select_scripts!("WHERE s.id = $1 AND v.version = $2"))
+            .bind(id)
+            .bind(i64::from(version))
+            .fetch_optional(self.database().reader())
+            .await
+            .map_err(CatalogError::query("script version"))?;
+        row.as_ref().map(script).transpose()
     }
 
     /// The script a mirror names, at the pinned version or the newest.
@@ -210,6 +228,9 @@ async fn update(
         .map_err(failed())?;
     let Some(row) = row else { return Ok(ScriptStored::Unknown) };
     let (version, old_name) = (integer(&row, 0)?, text(&row, 1)?);
+    if script.follows.is_some_and(|before| i64::from(before) + 1 != version) {
+        return Ok(ScriptStored::Overtaken);
+    }
     if old_name != script.name {
         let other = sqlx::query("SELECT id FROM scripts WHERE name = $1")
             .bind(&script.name)

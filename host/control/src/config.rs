@@ -71,6 +71,9 @@ pub(crate) const LEFT_OUT_LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// and some instances. A script that more of them stop is wrong as a whole.
 pub(crate) const STOPPED_RECORDS_MAX: u32 = 10;
 
+/// Records of dead letters that a replay gathers before it writes them, in bytes: one write costs little for so many.
+pub(crate) const REPLAY_BYTES_AT_ONCE: usize = 4 << 20;
+
 /// Dead letters replayed by one request: the stream waits for them, and so does a client.
 pub(crate) const REPLAY_LETTERS_MAX: u32 = 500;
 

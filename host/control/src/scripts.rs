@@ -46,6 +46,21 @@ impl Control {
         Ok(self.catalog().scripts(id).await?)
     }
 
+    /// A script at a version, or at the newest. `path` names the script in errors, and `version_path` the version.
+    async fn script_at(
+        &self,
+        id: i64,
+        version: Option<u32>,
+        path: &str,
+        version_path: &str,
+    ) -> Result<Script, ControlError> {
+        let newest = self.catalog().scripts(Some(id)).await?.into_iter().next();
+        let newest = newest.ok_or_else(|| unknown_script(path, id))?;
+        let Some(version) = version.filter(|version| *version != newest.version) else { return Ok(newest) };
+        let missing = || ControlError::missing(version_path, format!("the script has no version {version}"));
+        self.catalog().script_version(id, version).await?.ok_or_else(missing)
+    }
+
     /// Every version of a script, newest first; an unknown id gives none.
     ///
     /// # Errors
@@ -70,6 +85,8 @@ impl Control {
                 Some(known.ok_or_else(|| unknown_script("script.id", id))?)
             }
         };
+        // Cases that are kept must be those of the version that this one follows.
+        let follows = before.as_ref().map(|before| before.version).filter(|_| upload.tests.is_none());
         let tests = upload.tests.or(before.map(|before| before.tests)).unwrap_or_default();
         let modules = self.modules(language, &upload.name).await?;
         let source = ScriptSource { name: &upload.name, language, source: &upload.source, modules: &modules };
@@ -87,6 +104,7 @@ impl Control {
             tests,
             created_by: upload.by,
             rolled_back_from: None,
+            follows,
         };
         match self.catalog().store_script(upload.id, &new).await? {
             ScriptStored::Done(id) => {
@@ -98,6 +116,7 @@ impl Control {
                 Err(ControlError::exists("script.name", format!("a script named {name} already exists")))
             }
             ScriptStored::Unknown => Err(unknown_script("script.id", upload.id.unwrap_or_default())),
+            ScriptStored::Overtaken => Err(overtaken("script.id")),
             ScriptStored::NameInUse => Err(ControlError::precondition(
                 "script.name",
                 "mirrors use the script by its present name; drop them before it is renamed",
@@ -196,6 +215,13 @@ fn refused_at(path: &str, error: CompileError) -> ControlError {
         }
         CompileError::Failed(_) => ControlError::Internal(error.to_string()),
     }
+}
+
+fn overtaken(path: &str) -> ControlError {
+    ControlError::precondition(
+        path,
+        "another version of the script was stored meanwhile; look at it, and try again",
+    )
 }
 
 fn unknown_script(path: &str, id: i64) -> ControlError {

@@ -31,6 +31,10 @@ pub fn declare(all: &mut Vec<Added>, table: String, name: String, type_name: Str
         return Err(format!("a script declares at most {ADDED_COLUMNS_MAX} columns"));
     }
     let attribute = number(&name);
+    if let Some(other) = all.iter().find(|other| other.table == table && other.column.attribute == attribute)
+    {
+        return Err(format!("{name} and {} cannot both be added to a table: rename one", other.column.name));
+    }
     all.push(Added {
         table,
         column: Column { attribute, name, data_type, type_name, nullable: true, key: 0 },
@@ -116,7 +120,23 @@ pub fn extend(table: &Table, added: &[Added]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::data_type;
+    use std::collections::HashMap;
+
+    use super::{data_type, declare, number};
+
+    #[test]
+    fn columns_of_one_number_are_not_added_to_one_table() {
+        let mut seen = HashMap::new();
+        let names = (0..1_000_000).map(|at| format!("c{at}"));
+        let mut pairs = names.filter_map(|name| Some((seen.insert(number(&name), name.clone())?, name)));
+        let (one, other) = pairs.next().expect("30 bits, so many names");
+        let mut all = Vec::new();
+        let mut add = |table: &str, name: &str| declare(&mut all, table.into(), name.into(), "text".into());
+        add("public.t", &one).expect("the first");
+        add("public.other", &other).expect("of another table");
+        let refused = add("public.t", &other).expect_err("the same number");
+        assert_eq!(refused, format!("{other} and {one} cannot both be added to a table: rename one"));
+    }
 
     #[test]
     fn types_go_by_all_their_names() {

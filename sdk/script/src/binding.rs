@@ -25,7 +25,7 @@ pub struct Binding {
     pub target: String,
     /// What comes before the columns' values in JSON; empty until a row is encoded.
     json_names: Vec<Vec<u8>>,
-    /// Where Lua keeps a column's name, and the column. Lua keeps equal short strings at one place.
+    /// Where a runtime keeps a column's name, and the column: one that keeps equal strings at one place asks faster.
     cache: [(*const u8, usize); CACHE_SLOTS],
     /// The same of names that are kept for ever, so that the place says which column it is.
     kept: [(*const u8, usize); CACHE_SLOTS],
@@ -54,7 +54,7 @@ impl Binding {
         self.kept[(place.addr() / 16) % CACHE_SLOTS] = (place, column);
     }
 
-    /// The column of that name. `name` is a string of Lua's.
+    /// The column of that name.
     #[inline]
     pub fn column(&mut self, name: &[u8]) -> Option<usize> {
         let place = name.as_ptr();

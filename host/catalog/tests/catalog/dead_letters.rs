@@ -1,9 +1,18 @@
 //! Dead letters: kept once, sealed, bounded, settled for good.
 
-use tarn_catalog::{LetterQuery, LettersKept, MirrorMove, NewLetter};
+use tarn_catalog::{Catalog, LetterQuery, LettersKept, MirrorMove, NewLetter, WaitingLetter};
 use tarn_model::{DeadLetterState, DesiredState, DropOptions, MirrorState, RecordStage, Timestamp};
 
 use crate::fixture::{Fixture, on_both};
+
+/// The letters that wait, each with its record.
+async fn waiting(catalog: &Catalog, mirror: i64) -> Vec<WaitingLetter> {
+    let mut waiting = Vec::new();
+    for letter in catalog.waiting_letters(mirror, &[], 9).await.expect("read") {
+        waiting.push(catalog.waiting_letter(mirror, letter.id).await.expect("read").expect("it waits"));
+    }
+    waiting
+}
 
 const ROOM: u64 = 1 << 20;
 
@@ -37,7 +46,7 @@ on_both! {
         let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
         let kept = catalog.keep_letters(mirror, &[letter("a", 10, "k")], ROOM).await.expect("kept");
         assert_eq!(kept, LettersKept::Done);
-        let waiting = catalog.waiting_letters(mirror, &[], 9).await.expect("read").remove(0);
+        let waiting = waiting(catalog, mirror).await.remove(0);
         assert_eq!((waiting.record.as_slice(), &waiting.row_keys[..]), (&b"planted-row-value"[..], &["k".to_owned()][..]));
         let found = waiting.letter;
         assert_eq!((found.position, found.ordinal, found.commit_time), (10, 2, Some(Timestamp::from_micros(7))));
@@ -75,7 +84,7 @@ on_both! {
         let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
         for (position, state) in [(10, DeadLetterState::Replayed), (20, DeadLetterState::Discarded)] {
             catalog.keep_letters(mirror, &[letter("a", position, "k")], ROOM).await.expect("kept");
-            let waiting = catalog.waiting_letters(mirror, &[], 9).await.expect("read").remove(0);
+            let waiting = waiting(catalog, mirror).await.remove(0);
             assert_eq!((waiting.letter.position, waiting.letter.settled_at), (position, None));
             assert_eq!(waiting.record, b"planted-row-value");
             catalog.settle_letters(mirror, &[waiting.letter.id], state).await.expect("settled");
@@ -84,7 +93,7 @@ on_both! {
         assert_eq!(catalog.letter_marks(mirror).await.expect("read").len(), 1);
         // Of an earlier load nothing is left to come.
         catalog.keep_letters(mirror, &[letter("a", 20, "k")], ROOM).await.expect("kept");
-        assert_eq!(catalog.waiting_letters(mirror, &[], 9).await.expect("read")[0].letter.position, 30);
+        assert_eq!(catalog.waiting_letters(mirror, &[], 9).await.expect("read")[0].position, 30);
     }
 }
 
@@ -108,7 +117,7 @@ on_both! {
         let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
         let letters = [letter("late", 30, "k"), letter("early", 10, "k"), letter("apart", 20, "other")];
         catalog.keep_letters(mirror, &letters, ROOM).await.expect("kept");
-        let waiting = catalog.waiting_letters(mirror, &[], 9).await.expect("read");
+        let waiting = waiting(catalog, mirror).await;
         let positions: Vec<_> = waiting.iter().map(|waiting| waiting.letter.position).collect();
         assert_eq!(positions, [10, 20, 30]);
         for (waiting, waits) in waiting.iter().zip([false, false, true]) {
@@ -134,13 +143,29 @@ on_both! {
 }
 
 on_both! {
+    async fn what_is_left_of_letters_that_are_void_is_bounded(fixture: Fixture) {
+        const SETTLED_MAX: u64 = 10_000;
+        let (catalog, mirror) = (&fixture.catalog, fixture.mirror("m").await);
+        for many in [SETTLED_MAX, 7] {
+            let small = |at| NewLetter { record: Vec::new(), ..letter(&format!("{many} {at}"), 10, "k") };
+            let letters: Vec<_> = (0..many).map(small).collect();
+            catalog.keep_letters(mirror, &letters, 1 << 30).await.expect("kept");
+            catalog.void_letters(mirror, None, None).await.expect("void");
+        }
+        assert_eq!(catalog.record_errors(mirror).await.expect("read").discarded, SETTLED_MAX);
+        let oldest = catalog.letters(mirror, every(None)).await.expect("read")[0].id;
+        assert_eq!(oldest, 8, "the oldest went");
+    }
+}
+
+on_both! {
     async fn records_are_sealed_anew_with_everything_else(fixture: Fixture) {
         let mirror = fixture.mirror("m").await;
         let letters = [letter("a", 10, "k"), letter("b", 11, "k")];
         fixture.catalog.keep_letters(mirror, &letters, ROOM).await.expect("kept");
         let (fixture, rotation) = fixture.rotated().await;
         assert_eq!(rotation.resealed, 4, "two peers and two letters");
-        let waiting = fixture.catalog.waiting_letters(mirror, &[], 9).await.expect("they open");
+        let waiting = waiting(&fixture.catalog, mirror).await;
         assert!(waiting.iter().all(|waiting| waiting.record == b"planted-row-value"));
     }
 }

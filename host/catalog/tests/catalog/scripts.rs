@@ -12,6 +12,7 @@ fn lua(name: &str, source: &str) -> NewScript {
         tests: String::new(),
         created_by: String::new(),
         rolled_back_from: None,
+        follows: None,
     }
 }
 
@@ -33,6 +34,24 @@ on_both! {
         assert_eq!(versions, [2, 1]);
         let component = catalog.component(&pinned.digest).await.expect("read").expect("there");
         assert_eq!(component, b"\0component of one");
+    }
+}
+
+on_both! {
+    async fn a_version_that_was_made_from_an_older_one_is_not_stored(fixture: Fixture) {
+        let catalog = &fixture.catalog;
+        let store = async |source: &str, follows| {
+            let script = NewScript { follows, ..lua("mask", source) };
+            catalog.store_script(Some(1), &script).await.expect("answered")
+        };
+        catalog.store_script(None, &lua("mask", "one")).await.expect("stored");
+        assert_eq!(store("two", Some(1)).await, ScriptStored::Done(1));
+        assert_eq!(store("three", Some(1)).await, ScriptStored::Overtaken);
+        assert_eq!(store("three", None).await, ScriptStored::Done(1));
+        let version = async |version| catalog.script_version(1, version).await.expect("read").map(|script| script.source);
+        assert_eq!(version(2).await.as_deref(), Some("two"));
+        assert_eq!(version(3).await.as_deref(), Some("three"));
+        assert_eq!(version(4).await, None);
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tarn_batch::Batch as Rows;
 use tarn_catalog::{Catalog, LetterTrouble, WaitingLetter};
-use tarn_model::{DeadLetterState, Failure, FailureClass, Mirror, RecordStage};
+use tarn_model::{DeadLetter, DeadLetterState, Failure, FailureClass, Mirror, RecordStage};
 use tarn_replication::{Batch, Destination, Rejection, Transform};
 use tarn_wasm::NoLog;
 
@@ -18,6 +18,7 @@ use super::book::Books;
 use super::chain::Chain;
 use super::desk::Desk;
 use super::letter;
+use crate::config::REPLAY_BYTES_AT_ONCE;
 use crate::guest_settings;
 use crate::hooks::{Pending, ReplayOutcome, Replayer};
 use crate::instances::{self, Store};
@@ -41,6 +42,8 @@ struct Replay<T, D> {
     destination: D,
     /// Letters whose records are on their way to the destination.
     group: Vec<(WaitingLetter, Batch)>,
+    /// Bytes of those records.
+    group_bytes: usize,
     outcomes: Vec<ReplayOutcome>,
     settled: Vec<String>,
 }
@@ -77,11 +80,11 @@ impl LetterReplayer {
         // that a letter leaves out is not at the destination yet.
         let waits_after = stages.waits_after(catalog, mirror.id).await?.unwrap_or(u64::MAX);
         let (letters, early): (Vec<_>, Vec<_>) =
-            letters.into_iter().partition(|letter| letter.letter.position <= waits_after);
+            letters.into_iter().partition(|letter| letter.position <= waits_after);
         let early = early.into_iter().map(|letter| {
             let message =
                 "changes before it still wait for the destination: replay it once they are delivered";
-            waiting(letter.letter.id, message.to_owned())
+            waiting(letter.id, message.to_owned())
         });
         let outcomes = early.collect();
         if letters.is_empty() {
@@ -93,6 +96,7 @@ impl LetterReplayer {
             chain,
             destination: store.for_replay().open(log).await?,
             group: Vec::new(),
+            group_bytes: 0,
             outcomes,
             settled: Vec::new(),
         };
@@ -116,15 +120,21 @@ impl Replayer for LetterReplayer {
 }
 
 impl<T: Transform, D: Destination> Replay<T, D> {
-    async fn take_all(&mut self, letters: Vec<WaitingLetter>) -> Result<(), Failure> {
+    async fn take_all(&mut self, letters: Vec<DeadLetter>) -> Result<(), Failure> {
         for letter in letters {
-            self.take(letter).await?;
+            // Records may be large: one at a time is read.
+            if let Some(letter) = self.catalog.waiting_letter(self.mirror, letter.id).await? {
+                self.take(letter).await?;
+            }
+            if self.group_bytes >= REPLAY_BYTES_AT_ONCE {
+                self.write_group().await?;
+            }
         }
         self.write_group().await
     }
 
-    async fn take(&mut self, letter: WaitingLetter) -> Result<(), Failure> {
-        let batch = letter::batch(letter.record.clone());
+    async fn take(&mut self, mut letter: WaitingLetter) -> Result<(), Failure> {
+        let batch = letter::batch(std::mem::take(&mut letter.record));
         if leaves_out(&batch)? {
             let keys: HashSet<&String> = letter.row_keys.iter().collect();
             if self.group.iter().any(|(other, _)| other.row_keys.iter().any(|key| keys.contains(key))) {
@@ -146,16 +156,22 @@ impl<T: Transform, D: Destination> Replay<T, D> {
                 if answer.batch.rows == 0 {
                     return self.settle(vec![letter.letter.id], "the scripts drop the record").await;
                 }
-                self.group.push((letter, answer.batch));
+                self.add(letter, answer.batch);
             }
             // What the destination refused has been through the scripts.
-            (RecordStage::Destination, _) | (RecordStage::Script, None) => self.group.push((letter, batch)),
+            (RecordStage::Destination, _) | (RecordStage::Script, None) => self.add(letter, batch),
         }
         Ok(())
     }
 
+    fn add(&mut self, letter: WaitingLetter, batch: Batch) {
+        self.group_bytes += batch.bytes.len();
+        self.group.push((letter, batch));
+    }
+
     /// Writes what is gathered, smaller parts where a record is refused.
     async fn write_group(&mut self) -> Result<(), Failure> {
+        self.group_bytes = 0;
         let mut parts = vec![std::mem::take(&mut self.group)];
         while let Some(mut part) = parts.pop() {
             if part.is_empty() {

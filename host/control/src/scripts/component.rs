@@ -1,6 +1,5 @@
 //! The components that scripts were compiled into, for whoever wants to run or keep them elsewhere.
 
-use super::unknown_script;
 use crate::{Control, ControlError};
 
 /// A script's component.
@@ -22,16 +21,7 @@ impl Control {
         id: i64,
         version: Option<u32>,
     ) -> Result<ScriptComponent, ControlError> {
-        let versions = self.catalog().script_versions(id).await?;
-        if versions.is_empty() {
-            return Err(unknown_script("id", id));
-        }
-        let wanted =
-            versions.into_iter().find(|script| version.is_none_or(|version| script.version == version));
-        let Some(script) = wanted else {
-            let version = version.unwrap_or_default();
-            return Err(ControlError::missing("version", format!("the script has no version {version}")));
-        };
+        let script = self.script_at(id, version, "id", "version").await?;
         let bytes = self.catalog().component(&script.digest).await?;
         let lost =
             || ControlError::Internal(format!("the component {} is not in the catalog", script.digest));

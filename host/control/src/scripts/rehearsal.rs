@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use tarn_model::Script;
+use tarn_batch::split_table_name;
 use tarn_trial::{Mistake, Outcome, Record, Shown, ShownMessage, batches, given, outcome};
 
 use super::cases::{CaseReport, Takes, settings, unusable};
-use super::{ScriptUpload, checked, refused, unknown_script};
+use super::{ScriptUpload, checked, refused};
 use crate::config::{REHEARSAL_RECORDS_DEFAULT, REHEARSAL_RECORDS_MAX};
 use crate::guest_settings;
 use crate::hooks::{Attempt, Made, Rehearsal, ScriptMemory, ScriptSource};
@@ -225,15 +225,7 @@ impl Control {
     async fn component_of(&self, script: RehearsalScript) -> Result<(String, Vec<u8>, String), ControlError> {
         match script {
             RehearsalScript::Stored { id, version } => {
-                let versions = self.catalog().script_versions(id).await?;
-                if versions.is_empty() {
-                    return Err(unknown_script("script.id", id));
-                }
-                let wanted = |script: &Script| version.is_none_or(|version| script.version == version);
-                let Some(found) = versions.into_iter().find(wanted) else {
-                    let message = format!("the script has no version {}", version.unwrap_or_default());
-                    return Err(ControlError::missing("script.version", message));
-                };
+                let found = self.script_at(id, version, "script.id", "script.version").await?;
                 let component = self.script_component(id, Some(found.version)).await?;
                 Ok((found.name, component.bytes, found.tests))
             }
@@ -265,8 +257,8 @@ fn prepared(
         .collect();
     for name in named.into_iter().filter(|name| !name.is_empty()) {
         // Left out, it is the table's own name.
-        let bare = name.split_once('.').map_or(name, |(_, bare)| bare);
-        targets.insert(name.to_owned(), bare.to_owned());
+        let bare = split_table_name(name).map_or_else(|| name.to_owned(), |(_, bare)| bare);
+        targets.insert(name.to_owned(), bare);
     }
     let only = tables.keys().next().cloned().unwrap_or_default();
     for record in records.iter().filter(|record| !record.target.is_empty()) {

@@ -2,7 +2,7 @@
 
 use tarn_catalog::{NewScript, ScriptStored};
 
-use super::unknown_script;
+use super::{overtaken, unknown_script};
 use crate::{Control, ControlError};
 
 /// What a roll back made.
@@ -29,32 +29,32 @@ impl Control {
         by: &str,
     ) -> Result<RolledBack, ControlError> {
         self.allow_scripts()?;
-        let versions = self.catalog().script_versions(id).await?;
-        let newest = versions.first().ok_or_else(|| unknown_script("id", id))?;
-        let Some(old) = versions.iter().find(|script| script.version == version) else {
-            return Err(ControlError::missing("version", format!("the script has no version {version}")));
-        };
+        let newest = self.script_at(id, None, "id", "version").await?;
         if newest.version == version {
             return Err(ControlError::precondition("version", "is the newest version already"));
         }
+        let old = self.script_at(id, Some(version), "id", "version").await?;
         let component = self.script_component(id, Some(version)).await?.bytes;
         self.must_pass(&newest.name, &component, &old.tests, "version").await?;
         let new = NewScript {
             name: newest.name.clone(),
             language: old.language,
-            source: old.source.clone(),
+            source: old.source,
             component,
-            tests: old.tests.clone(),
+            tests: old.tests,
             created_by: by.to_owned(),
             rolled_back_from: Some(version),
+            follows: Some(newest.version),
         };
-        if !matches!(self.catalog().store_script(Some(id), &new).await?, ScriptStored::Done(_)) {
-            return Err(unknown_script("id", id));
+        match self.catalog().store_script(Some(id), &new).await? {
+            ScriptStored::Done(_) => {}
+            ScriptStored::Overtaken => return Err(overtaken("version")),
+            ScriptStored::Unknown | ScriptStored::NameTaken | ScriptStored::NameInUse => {
+                return Err(unknown_script("id", id));
+            }
         }
         tracing::info!(script = new.name, id, version, "rolled a script back");
         self.wake();
-        let stored = self.catalog().scripts(Some(id)).await?;
-        let version_now = stored.first().map_or(version, |script| script.version);
-        Ok(RolledBack { version: version_now, rolled_back_from: version })
+        Ok(RolledBack { version: newest.version + 1, rolled_back_from: version })
     }
 }

@@ -145,14 +145,14 @@ async fn each_message_has_a_letter_of_its_own_which_shows_all_of_it() {
         let batch = messages(loaded, &[("id=1", b"one"), ("id=1", b"two"), ("id=2", b"\xff")]);
         office.keep(&batch, RecordStage::Destination, &[0, 1, 2]).await;
         assert_eq!(office.waiting().await, ["id=1", "id=1", "id=2"]);
-        let letters = office.catalog.waiting_letters(office.mirror, &[], 10).await.expect("read");
-        let told: Vec<Vec<String>> = letters
-            .iter()
-            .map(|letter| {
-                let shown = shown(&letter.record).expect("readable").after.into_iter();
-                shown.map(|cell| format!("{}={}", cell.name, cell.value.unwrap_or("~".into()))).collect()
-            })
-            .collect();
+        let mut told: Vec<Vec<String>> = Vec::new();
+        for letter in office.catalog.waiting_letters(office.mirror, &[], 10).await.expect("read") {
+            let letter = office.catalog.waiting_letter(office.mirror, letter.id).await.expect("read");
+            let shown = shown(&letter.expect("it waits").record).expect("readable").after.into_iter();
+            told.push(
+                shown.map(|cell| format!("{}={}", cell.name, cell.value.unwrap_or("~".into()))).collect(),
+            );
+        }
         let expect = |value: &str| -> Vec<String> {
             ["topic=topic", "key=~", &format!("value={value}"), "partition=~", "header kind=new"]
                 .map(str::to_owned)
