@@ -4,13 +4,13 @@
 
 const operation = { insert: "c", update: "u", delete: "d" };
 
-export function onRecord(r) {
-  const op = operation[r.kind];
-  if (!op) return null;
+const keyOf = (row) => tarn.json.encode({ id: row.id });
+
+function eventOf(r, op, before, after) {
   const committed = r.commitTime?.epochMilliseconds;
-  const event = {
-    before: r.old,
-    after: r.new,
+  return tarn.json.encode({
+    before,
+    after,
     source: {
       connector: "tarn",
       table: r.source,
@@ -20,6 +20,21 @@ export function onRecord(r) {
     },
     op,
     ts_ms: committed,
-  };
-  return { key: tarn.json.encode({ id: r.row.id }), value: tarn.json.encode(event) };
+  });
+}
+
+export function onRecord(r) {
+  const op = operation[r.kind];
+  if (!op) return null;
+  const key = keyOf(r.row);
+  const oldKey = op === "u" && r.old ? keyOf(r.old) : key;
+  if (oldKey !== key) {
+    // The row goes under its old key, for readers and for compaction, and comes under the new one.
+    return [
+      { key: oldKey, value: eventOf(r, "d", r.old, null) },
+      { key: oldKey },
+      { key, value: eventOf(r, "c", null, r.new) },
+    ];
+  }
+  return { key, value: eventOf(r, op, r.old, r.new) };
 }

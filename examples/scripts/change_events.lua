@@ -10,15 +10,15 @@ local operation = { insert = "c", update = "u", delete = "d" }
 local event_fields = { "before", "after", "source", "op", "ts_ms" }
 local source_fields = { "connector", "table", "lsn", "txId", "ts_ms" }
 
-function onRecord(r)
-  local op = operation[r.kind]
-  if not op then
-    return nil
-  end
+local function key_of(row)
+  return json.encode { id = row.id }
+end
+
+local function event_of(r, op, before, after)
   local committed = r.commit_time and r.commit_time.unix_milli
   local event = {
-    before = r.old or json.null,
-    after = r.new or json.null,
+    before = before or json.null,
+    after = after or json.null,
     source = json.object({
       connector = "tarn",
       table = r.source,
@@ -29,5 +29,21 @@ function onRecord(r)
     op = op,
     ts_ms = committed,
   }
-  return { key = json.encode { id = r.row.id }, value = json.encode(json.object(event, event_fields)) }
+  return json.encode(json.object(event, event_fields))
+end
+
+function onRecord(r)
+  local op = operation[r.kind]
+  if not op then
+    return nil
+  end
+  local key = key_of(r.row)
+  if op == "u" and r.old and key_of(r.old) ~= key then
+    -- The row goes under its old key, for readers and for compaction, and comes under the new one.
+    local old_key = key_of(r.old)
+    return { key = old_key, value = event_of(r, "d", r.old, nil) },
+      { key = old_key },
+      { key = key, value = event_of(r, "c", nil, r.new) }
+  end
+  return { key = key, value = event_of(r, op, r.old, r.new) }
 end

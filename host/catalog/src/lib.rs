@@ -12,6 +12,7 @@ mod checkpoints;
 mod config;
 mod database;
 mod dead_letters;
+mod deliveries;
 mod digest;
 mod error;
 mod folder;

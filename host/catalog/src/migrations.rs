@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0006_beside.sql"),
     include_str!("../migrations/0007_staged.sql"),
     include_str!("../migrations/0008_stages.sql"),
+    include_str!("../migrations/0009_deliveries.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.

@@ -36,7 +36,7 @@ pub(crate) struct Store {
     peer: Peer,
     /// The load that goes into tables beside; empty where the tables are the mirror's own.
     beside: String,
-    /// A name of the mirror that no other one has, of no server.
+    /// A name of what the mirror delivers since it was made or resynced: no other one has it, of no server.
     delivery: String,
     occasion: Occasion,
 }
@@ -62,7 +62,7 @@ impl Store {
         let beside = catalog.beside(id).await?.unwrap_or_default();
         let created_at = catalog.mirror_by_id(id).await?.map(|mirror| mirror.created_at);
         let created_ms = created_at.map_or(0, |time| time.millis());
-        let delivery = format!("tarn.{}.{id}-{created_ms}", spec.name);
+        let delivery = delivery_name(&spec.name, id, created_ms, catalog.delivery(id).await?);
         let (plugins, spec) = (plugins.clone(), spec.clone());
         Ok(Self { plugins, spec, peer, beside, delivery, occasion: Occasion::Due })
     }
@@ -204,6 +204,15 @@ impl Instances for MirrorInstances {
     }
 }
 
+/// The name of a mirror's delivery. What is delivered after a resync has another one: places that a queue noted before
+/// may be those of another server, or beyond where this one is now.
+fn delivery_name(mirror: &str, id: i64, created_ms: i64, delivery: i64) -> String {
+    match delivery {
+        0 => format!("tarn.{mirror}.{id}-{created_ms}"),
+        _ => format!("tarn.{mirror}.{id}-{created_ms}-{delivery}"),
+    }
+}
+
 /// Loads the scripts that a mirror names, in order.
 pub(crate) async fn load_scripts(
     catalog: &Catalog,
@@ -277,4 +286,15 @@ pub(crate) async fn peer(catalog: &Catalog, name: &str) -> Result<Peer, Failure>
         Failure::permanent("peer_missing", format!("there is no peer {name}"))
             .with_hint("create it again, or drop the mirror")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_delivery_has_a_name_of_its_own_and_the_first_one_that_of_before_there_were_several() {
+        assert_eq!(delivery_name("m", 7, 1_700, 0), "tarn.m.7-1700");
+        assert_eq!(delivery_name("m", 7, 1_700, 1), "tarn.m.7-1700-1");
+    }
 }

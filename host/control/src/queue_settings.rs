@@ -8,10 +8,15 @@ const DELETES: &str = "TARN_KAFKA_DELETES";
 const CREATE_TOPICS: &str = "TARN_KAFKA_CREATE_TOPICS";
 const TOPIC_PARTITIONS: &str = "TARN_KAFKA_TOPIC_PARTITIONS";
 const TOPIC_REPLICATION: &str = "TARN_KAFKA_TOPIC_REPLICATION";
+const TOPICS_MAX: &str = "TARN_KAFKA_TOPICS_MAX";
 const RELATION_RECORDS: &str = "TARN_RELATION_RECORDS";
 
-/// More partitions than a broker is asked for by somebody who means it.
-const PARTITIONS_MAX: i32 = 10_000;
+/// More partitions than a broker is asked for by somebody who means it, and more topics of one mirror.
+const NUMBER_MAX: i32 = 10_000;
+
+/// Topics that a script may have made where the mirror says nothing: by country or by tenant they are hundreds, by a
+/// row's id more than brokers bear.
+const TOPICS_MADE_MAX: i32 = 1_000;
 
 /// What the settings may be.
 const CHOICES: &[(&str, &[&str])] = &[
@@ -33,10 +38,10 @@ pub(crate) fn problems(spec: &MirrorSpec) -> Vec<Problem> {
             say(name, value, format!("it is {}", choices.join(" or ")));
         }
     }
-    for name in [TOPIC_PARTITIONS, TOPIC_REPLICATION] {
+    for name in [TOPIC_PARTITIONS, TOPIC_REPLICATION, TOPICS_MAX] {
         let value = text(spec, name);
         if !value.is_empty() && number(value).is_none() {
-            say(name, value, format!("it is a number from 1 to {PARTITIONS_MAX}"));
+            say(name, value, format!("it is a number from 1 to {NUMBER_MAX}"));
         }
     }
     problems
@@ -49,9 +54,9 @@ pub(crate) fn destination(spec: &MirrorSpec, delivery: &str, replays: bool) -> V
         "deliveryId": delivery,
         "exactlyOnce": text(spec, EXACTLY_ONCE) != "false",
         "deletes": if deletes.is_empty() { "record" } else { deletes },
-        "scripted": !spec.script.is_empty(),
         "replays": replays,
         "createTopics": text(spec, CREATE_TOPICS) != "false",
+        "topicsMax": number(text(spec, TOPICS_MAX)).unwrap_or(TOPICS_MADE_MAX),
         "topicPartitions": number(text(spec, TOPIC_PARTITIONS)).unwrap_or(-1),
         "topicReplication": number(text(spec, TOPIC_REPLICATION)).unwrap_or(-1),
     })
@@ -70,7 +75,7 @@ fn text<'a>(spec: &'a MirrorSpec, name: &str) -> &'a str {
 }
 
 fn number(text: &str) -> Option<i32> {
-    text.parse().ok().filter(|number| (1..=PARTITIONS_MAX).contains(number))
+    text.parse().ok().filter(|number| (1..=NUMBER_MAX).contains(number))
 }
 
 #[cfg(test)]
@@ -87,8 +92,8 @@ mod tests {
         assert_eq!(problems(&spec(&[])), []);
         let told = destination(&spec(&[]), "tarn.m.1", false);
         assert_eq!(
-            (&told["exactlyOnce"], &told["deletes"], &told["topicPartitions"]),
-            (&json!(true), &json!("record"), &json!(-1))
+            (&told["exactlyOnce"], &told["deletes"], &told["topicPartitions"], &told["topicsMax"]),
+            (&json!(true), &json!("record"), &json!(-1), &json!(1_000))
         );
         let told = destination(&spec(&[(TOPIC_PARTITIONS, "6"), (EXACTLY_ONCE, "false")]), "", false);
         assert_eq!((&told["exactlyOnce"], &told["topicPartitions"]), (&json!(false), &json!(6)));

@@ -15,6 +15,10 @@ pub(crate) const STREAM_TIMEOUT_MS: u32 = 120_000;
 /// minutes. Brokers allow 15 minutes by default.
 pub(crate) const PART_TIMEOUT_MS: u32 = 600_000;
 
+/// How long a part may go on in one transaction. From there on each of its writes is one: the rest of the time is for
+/// one more of them to be read, written and committed, and brokers give up what takes longer.
+pub(crate) const PART_WHOLE_MS: u32 = 300_000;
+
 /// Messages that are handed to the host at a time: enough that the call costs nothing, few enough to be held twice.
 pub(crate) const SEND_BYTES: usize = 1 << 20;
 

@@ -3,9 +3,10 @@
 use tarn_sdk::{Ack, DestinationConfig, Failure, Problem, log};
 
 use crate::client::{Client, Producer};
-use crate::config::{PART_TIMEOUT_MS, POSITIONS, STREAM_TIMEOUT_MS};
+use crate::config::{PART_TIMEOUT_MS, PART_WHOLE_MS, POSITIONS, STREAM_TIMEOUT_MS};
 use crate::envelope::Envelope;
 use crate::failure::of_error;
+use crate::part::Part;
 use crate::position::{ENDED, Position, Progress};
 use crate::topics::Topics;
 use crate::validate;
@@ -18,6 +19,8 @@ pub(crate) struct Connector<C: Client> {
     pub(crate) topics: Topics,
     pub(crate) envelope: Envelope,
     role: Role,
+    /// How long a part may go on in one transaction, in milliseconds.
+    pub(crate) part_whole_ms: u32,
     /// Opened when it is first needed, and given up after each failure.
     producer: Option<C::Producer>,
 }
@@ -27,8 +30,8 @@ pub(crate) struct Connector<C: Client> {
 enum Role {
     /// The stream: each write is a transaction, and what is there already is passed over.
     Stream(Progress),
-    /// A part of a load: one transaction from its beginning to its end.
-    Part { id: String },
+    /// A part of a load: one transaction from its beginning to its end, unless that takes too long.
+    Part(Part),
     /// Records that come again long after they were due. Each write is a transaction, and none is passed over: what
     /// was written meanwhile is after them.
     Replay,
@@ -37,7 +40,8 @@ enum Role {
 impl<C: Client> Connector<C> {
     pub(crate) fn new(config: DestinationConfig, client: C) -> Self {
         let role = if config.queue.replays { Role::Replay } else { Role::Stream(Progress::default()) };
-        Self { client, config, topics: Topics::new(), envelope: Envelope::default(), role, producer: None }
+        let (topics, envelope) = (Topics::new(), Envelope::default());
+        Self { client, config, topics, envelope, role, part_whole_ms: PART_WHOLE_MS, producer: None }
     }
 
     pub(crate) fn version(&mut self) -> Result<String, Failure> {
@@ -67,7 +71,7 @@ impl<C: Client> Connector<C> {
 
     pub(crate) fn write(&mut self, batches: &[Vec<u8>]) -> Result<Ack, Failure> {
         let before = self.role.clone();
-        let written = self.write_all(batches);
+        let written = self.write_all(batches).map_err(|failure| self.judged(failure));
         if written.is_err() {
             // Nothing of an open transaction is committed, and places that were passed meanwhile count no more.
             self.producer = None;
@@ -76,11 +80,34 @@ impl<C: Client> Connector<C> {
         written
     }
 
+    /// A failure with the reason that brokers do not tell: they gave up a transaction that took too long.
+    fn judged(&self, failure: Failure) -> Failure {
+        match &self.role {
+            Role::Part(part) if part.is_given_up(PART_TIMEOUT_MS) => failure.with_hint(
+                "brokers gave the transaction up, for one write of the part took minutes: lower max_batch_size, or set \
+                 TARN_KAFKA_EXACTLY_ONCE to false",
+            ),
+            _ => failure,
+        }
+    }
+
     fn write_all(&mut self, batches: &[Vec<u8>]) -> Result<Ack, Failure> {
         self.open()?;
+        if let Role::Part(part) = &mut self.role {
+            part.note_write();
+        }
         let sent = self.send(batches)?;
-        let durable = match &self.role {
-            Role::Part { .. } => false,
+        let whole_ms = self.part_whole_ms;
+        let durable = match &mut self.role {
+            // Without transactions none can take too long.
+            Role::Part(_) if !self.config.queue.exactly_once => false,
+            Role::Part(part) => {
+                let piecewise = part.is_due(whole_ms);
+                if piecewise {
+                    self.commit(&[])?;
+                }
+                piecewise
+            }
             Role::Stream(_) | Role::Replay if sent.messages == 0 => true,
             Role::Stream(progress) => {
                 let position = progress.position().numbers();
@@ -100,19 +127,21 @@ impl<C: Client> Connector<C> {
         if self.producer.is_none() {
             return Ok(());
         }
-        self.commit(&[]).inspect_err(|_| self.producer = None)
+        let flushed = self.commit(&[]).map_err(|failure| self.judged(failure));
+        flushed.inspect_err(|_| self.producer = None)
     }
 
     pub(crate) fn begin_part(&mut self, part: &str) -> Result<bool, Failure> {
         self.producer = None;
-        self.role = Role::Part { id: format!("{}.part.{}", self.config.queue.delivery_id, digest(part)) };
+        let id = format!("{}.part.{}", self.config.queue.delivery_id, digest(part));
+        self.role = Role::Part(Part::new(id));
         self.open()?;
         Ok(self.producer().position() == ENDED)
     }
 
     pub(crate) fn end_part(&mut self) -> Result<(), Failure> {
         self.open()?;
-        let ended = self.commit(&ENDED);
+        let ended = self.commit(&ENDED).map_err(|failure| self.judged(failure));
         // The next part has a producer of its own; this one's threads need not wait for it.
         self.producer = None;
         self.role = Role::Stream(Progress::default());
@@ -123,7 +152,7 @@ impl<C: Client> Connector<C> {
     pub(crate) fn is_new(&mut self, class: crate::position::Class, version: u128) -> bool {
         match &mut self.role {
             Role::Stream(progress) => progress.is_new(class, version),
-            Role::Part { .. } | Role::Replay => true,
+            Role::Part(_) | Role::Replay => true,
         }
     }
 
@@ -132,7 +161,11 @@ impl<C: Client> Connector<C> {
     }
 
     fn commit(&mut self, position: &[u64]) -> Result<(), Failure> {
-        self.producer().commit(position).map_err(|error| of_error(error, None))
+        self.producer().commit(position).map_err(|error| of_error(error, None))?;
+        if let Role::Part(part) = &mut self.role {
+            part.note_commit();
+        }
+        Ok(())
     }
 
     fn open(&mut self) -> Result<(), Failure> {
@@ -143,7 +176,7 @@ impl<C: Client> Connector<C> {
         let (id, positions, timeout_ms) = match &self.role {
             _ if !queue.exactly_once => (String::new(), "", 0),
             Role::Stream(_) => (format!("{}.stream", queue.delivery_id), POSITIONS, STREAM_TIMEOUT_MS),
-            Role::Part { id } => (id.clone(), POSITIONS, PART_TIMEOUT_MS),
+            Role::Part(part) => (part.id().to_owned(), POSITIONS, PART_TIMEOUT_MS),
             Role::Replay => (format!("{}.replay", queue.delivery_id), "", STREAM_TIMEOUT_MS),
         };
         let producer = self.client.open(&id, positions, timeout_ms).map_err(|error| of_error(error, None))?;

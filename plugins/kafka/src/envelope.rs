@@ -77,7 +77,7 @@ impl Envelope {
         key: &[u8],
     ) -> Result<(), Failure> {
         let op = match row.op() {
-            Op::Insert if is_of_load(&row.header()) => "read",
+            Op::Insert if row.is_of_load() => "read",
             Op::Insert => "insert",
             Op::Update => "update",
             _ => "delete",
@@ -242,11 +242,6 @@ fn reason(unfit: Unfit) -> &'static str {
         Unfit::TooLong => "holds a value that is too long",
         Unfit::Damaged => "holds a value that cannot be read",
     }
-}
-
-/// Whether a row was read by a load: no transaction made it.
-fn is_of_load(header: &RowHeader) -> bool {
-    header.transaction == 0 && header.commit_time_us == RowHeader::TIME_UNKNOWN
 }
 
 /// Table and key of a row of a batch, for people.

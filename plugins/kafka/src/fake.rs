@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) commits: Vec<Commit>,
     /// Values longer than this are refused.
     pub(crate) value_bytes_max: usize,
+    /// Longer time-outs of transactions are refused.
+    pub(crate) timeout_ms_max: u32,
 }
 
 /// What a commit does.
@@ -56,6 +58,7 @@ impl Fake {
     pub(crate) fn new() -> Self {
         let fake = Self::default();
         fake.0.borrow_mut().value_bytes_max = 10_000;
+        fake.0.borrow_mut().timeout_ms_max = u32::MAX;
         fake
     }
 
@@ -69,7 +72,7 @@ impl Client for Fake {
     type Producer = FakeProducer;
 
     fn describe(&mut self) -> Result<Cluster, Error> {
-        Ok(Cluster { version: "a fake".to_owned(), message_bytes_max: 10_000 })
+        Ok(Cluster { version: "a fake".to_owned() })
     }
 
     fn topics(&mut self, names: &[String]) -> Result<Vec<Topic>, Error> {
@@ -87,8 +90,11 @@ impl Client for Fake {
         Ok(())
     }
 
-    fn open(&mut self, id: &str, positions: &str, _timeout_ms: u32) -> Result<FakeProducer, Error> {
+    fn open(&mut self, id: &str, positions: &str, timeout_ms: u32) -> Result<FakeProducer, Error> {
         let mut inner = self.0.borrow_mut();
+        if timeout_ms > inner.timeout_ms_max {
+            return Err(Error { code: 50, ..error(Trouble::Refused, "the time-out is too long") });
+        }
         let epoch = inner.epochs.entry(id.to_owned()).or_default();
         *epoch += 1;
         let epoch = *epoch;

@@ -14,6 +14,7 @@ mod config;
 mod connector;
 mod envelope;
 mod failure;
+mod part;
 mod position;
 mod topics;
 mod validate;

@@ -194,6 +194,64 @@ fn a_part_of_a_load_is_there_wholly_or_not_at_all_and_once() {
 }
 
 #[test]
+fn a_part_that_takes_too_long_for_one_transaction_is_committed_piece_by_piece_and_ends() {
+    let fake = Fake::new();
+    let mut first = connector(&fake);
+    assert!(!first.begin_part("t 0").expect("begun"));
+    assert!(!first.write(&[inserts(1..3)]).expect("written").durable);
+    // As if the time were over.
+    first.part_whole_ms = 0;
+    assert!(first.write(&[inserts(3..5)]).expect("written").durable);
+    assert_eq!(keys(&fake.committed()), (1..5).map(key).collect::<Vec<_>>());
+    // From there on each write is one: nothing of it waits for the end.
+    first.part_whole_ms = u32::MAX;
+    assert!(first.write(&[inserts(5..6)]).expect("written").durable);
+    fake.0.borrow_mut().commits.push(Commit::Lost);
+    first.write(&[inserts(6..8)]).expect_err("no answer");
+    // Another instance goes on with it, as the loading worker does: what is committed stays, and the part ends.
+    let mut second = connector(&fake);
+    assert!(!second.begin_part("t 0").expect("begun"), "it has not ended");
+    second.write(&[inserts(6..8)]).expect("written");
+    second.end_part().expect("ended");
+    assert!(connector(&fake).begin_part("t 0").expect("begun"), "it is there");
+    assert_eq!(keys(&fake.committed()), (1..8).map(key).collect::<Vec<_>>());
+}
+
+#[test]
+fn scripts_make_so_many_topics_and_no_more() {
+    let fake = Fake::new();
+    let mut config = config();
+    config.queue.topics_max = 2;
+    let mut connector = Connector::new(config, fake.clone());
+    let ensure = |connector: &mut Connector<Fake>, names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let Connector { client, config, topics, .. } = connector;
+        topics.ensure(client, config, &names)
+    };
+    // What tables name is no script's, and what is there is not made.
+    connector.prepare().expect("made");
+    fake.0.borrow_mut().topics.insert("there".to_owned(), 3);
+    ensure(&mut connector, &["there", "user_1", "user_2", "topic"]).expect("two are made");
+    let failure = ensure(&mut connector, &["user_3"]).expect_err("one too many");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "topics_too_many"));
+    assert!(failure.message.contains("user_3") && failure.message.contains('2'), "{failure:?}");
+    assert!(failure.hint.contains("TARN_KAFKA_TOPICS_MAX"), "{failure:?}");
+    ensure(&mut connector, &["user_1", "there"]).expect("those are there");
+    assert!(!fake.0.borrow().topics.contains_key("user_3"));
+}
+
+#[test]
+fn whether_brokers_allow_transactions_as_long_as_a_part_is_found_when_a_mirror_is_created() {
+    let fake = Fake::new();
+    fake.0.borrow_mut().timeout_ms_max = 300_000;
+    let problems = connector(&fake).validate().expect("looked at");
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    assert!(problem.hint.contains("transaction.max.timeout.ms"), "{problem:?}");
+    fake.0.borrow_mut().timeout_ms_max = 900_000;
+    assert_eq!(connector(&fake).validate().expect("looked at").len(), 0);
+}
+
+#[test]
 fn several_messages_of_a_record_are_told_apart_and_dead_letters_are_never_passed_over() {
     let outgoing = |count: usize, commit| {
         let mut writer = BatchWriter::default();

@@ -14,6 +14,8 @@ use crate::failure::of_error;
 pub(crate) struct Topics {
     /// Those that are known to be there.
     known: HashSet<String>,
+    /// How many were made that no table names.
+    made: u32,
 }
 
 /// The topic that a table's records go to.
@@ -34,7 +36,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 
 impl Topics {
     pub(crate) fn new() -> Self {
-        Self { known: HashSet::new() }
+        Self { known: HashSet::new(), made: 0 }
     }
 
     pub(crate) fn is_known(&self, name: &str) -> bool {
@@ -55,8 +57,17 @@ impl Topics {
         if !config.queue.create_topics {
             return Err(absent(&missing));
         }
+        let is_of_script = |name: &&String| {
+            *name != POSITIONS && !config.tables.iter().any(|table| table.destination == **name)
+        };
+        let of_scripts = missing.iter().filter(is_of_script).count();
+        let made = self.made.saturating_add(u32::try_from(of_scripts).unwrap_or(u32::MAX));
+        if of_scripts > 0 && made > config.queue.topics_max {
+            return Err(too_many(config, &missing));
+        }
         let new: Vec<NewTopic> = missing.iter().map(|name| planned(config, name)).collect();
         client.create_topics(&new).map_err(not_made)?;
+        self.made = made;
         log::info(&format!("made the topics {}", missing.join(", ")));
         self.remember(&missing);
         Ok(())
@@ -91,13 +102,23 @@ impl Topics {
 fn planned(config: &DestinationConfig, name: &str) -> NewTopic {
     let queue = &config.queue;
     let partitions = if name == POSITIONS { POSITIONS_PARTITIONS.into() } else { queue.topic_partitions };
-    NewTopic { name: name.to_owned(), partitions, replication: queue.topic_replication, settings: Vec::new() }
+    NewTopic { name: name.to_owned(), partitions, replication: queue.topic_replication }
 }
 
 /// What is said of topics that are not there and are not made.
 pub(crate) fn absent(missing: &[String]) -> Failure {
     Failure::permanent("topic_missing", format!("there is no topic {}", missing.join(", ")))
         .with_hint("make it (tarn_positions with 16 partitions), or set TARN_KAFKA_CREATE_TOPICS to true")
+}
+
+/// What is said where a script makes topics without end.
+fn too_many(config: &DestinationConfig, missing: &[String]) -> Failure {
+    let most = config.queue.topics_max;
+    let message = format!("the scripts name more than {most} topics that are not there, {} next", missing[0]);
+    Failure::permanent("topics_too_many", message).with_hint(
+        "raise TARN_KAFKA_TOPICS_MAX, make the topics by hand, or let the script name fewer: a topic for each value of a \
+         column may be more than brokers bear",
+    )
 }
 
 fn not_made(error: Error) -> Failure {

@@ -3,7 +3,7 @@
 use tarn_sdk::{DestinationConfig, Failure, Problem};
 
 use crate::client::{Client, Error};
-use crate::config::{POSITIONS, POSITIONS_PARTITIONS, STREAM_TIMEOUT_MS};
+use crate::config::{PART_TIMEOUT_MS, POSITIONS, POSITIONS_PARTITIONS};
 use crate::failure::of_error;
 use crate::topics::{Topics, absent, is_name};
 
@@ -56,9 +56,9 @@ pub(crate) fn validate<C: Client>(
             let hint = format!("give it {POSITIONS_PARTITIONS}: positions are kept beside them");
             problems.push(Problem::new("destination_name", message).with_hint(hint));
         }
-        // Whether the user may use transactions, and the brokers have them.
+        // Whether the user may use transactions, and the brokers have them, for as long as a part of a load may take.
         let id = format!("tarn.{}.check", config.mirror);
-        if let Err(error) = client.open(&id, "", STREAM_TIMEOUT_MS) {
+        if let Err(error) = client.open(&id, "", PART_TIMEOUT_MS) {
             let failure = of_error(error, None);
             problems.push(Problem::new("destination_name", failure.message).with_hint(format!(
                 "allow transactional ids and groups that begin with tarn., or set TARN_KAFKA_EXACTLY_ONCE to false{}",

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use tarn_batch::{DecodeError, Op, Row};
 use tarn_script::config::{MESSAGES_PER_RECORD_MAX, SOURCE_BYTES_MAX};
 use tarn_script::current::Which;
-use tarn_script::transform::{self, Engine, Records, is_of_snapshot, row_of};
+use tarn_script::transform::{self, Engine, Records, row_of};
 pub use tarn_script::transform::{Applied, Output};
 
 use crate::assign;
@@ -257,7 +257,7 @@ impl Runtime {
     fn change(&self, row: &Row<'_>, generation: u64) -> Answer<()> {
         let Entries { transform_record, transform_row, .. } = &self.entries;
         if let Some(function) = transform_record
-            && !(transform_row.is_some() && is_of_snapshot(row))
+            && !(transform_row.is_some() && row.is_of_load())
         {
             let object = record::object(self.js, generation)?;
             self.call(function, *object)?;

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use tarn_batch::{DecodeError, Op, Row};
-use tarn_script::transform::{self, Engine, Records, is_of_snapshot, row_of};
+use tarn_script::transform::{self, Engine, Records, row_of};
 pub use tarn_script::transform::{Applied, Output};
 
 use crate::config::{MEMORY_BYTES_MAX, MESSAGES_PER_RECORD_MAX, SOURCE_BYTES_MAX};
@@ -226,7 +226,7 @@ impl Runtime {
     /// Lets the script change the rows of a record.
     fn change(&mut self, row: &Row<'_>, generation: u64) -> Result<(), Fault> {
         let Entries { transform_record, transform_row, .. } = self.entries;
-        if transform_record && !(transform_row && is_of_snapshot(row)) {
+        if transform_record && !(transform_row && row.is_of_load()) {
             self.lua.push_copy(TRANSFORM_RECORD);
             record::push(self.lua, generation);
             return if self.call(1, 0) { Ok(()) } else { Err(failure::take(self.lua)) };

@@ -150,6 +150,12 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// Whether a load read the row: no transaction made it.
+    pub fn is_of_load(&self) -> bool {
+        let header = self.header();
+        header.transaction == 0 && header.commit_time_us == RowHeader::TIME_UNKNOWN
+    }
+
     /// Takes one row off the front of `bytes` and returns it with what follows.
     #[inline]
     pub(crate) fn split(

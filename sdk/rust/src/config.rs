@@ -82,18 +82,18 @@ pub struct DestinationConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueConfig {
-    /// A name of the mirror that no other one has, of no server.
+    /// A name of what the mirror delivers since it was made or resynced: no other one has it, of no server.
     pub delivery_id: String,
     /// Whether each change is delivered exactly once to those who read what is committed; otherwise at least once.
     pub exactly_once: bool,
     /// What is made of deleted rows.
     pub deletes: Deletes,
-    /// Whether the mirror has scripts, so that messages may go to topics that no table names.
-    pub scripted: bool,
     /// Whether the instance writes records that come again long after they were due (dead letters).
     pub replays: bool,
     /// Whether topics that are missing are made.
     pub create_topics: bool,
+    /// How many of them an instance makes at most beyond those that tables name: scripts may make names of values.
+    pub topics_max: u32,
     /// Partitions of topics that are made; -1 leaves it to the brokers.
     pub topic_partitions: i32,
     /// On how many brokers their partitions are; -1 leaves it to the brokers.
@@ -106,9 +106,9 @@ impl Default for QueueConfig {
             delivery_id: String::new(),
             exactly_once: true,
             deletes: Deletes::default(),
-            scripted: false,
             replays: false,
             create_topics: true,
+            topics_max: 1_000,
             topic_partitions: -1,
             topic_replication: -1,
         }

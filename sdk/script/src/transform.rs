@@ -238,12 +238,6 @@ impl<E: Engine> Pass<'_, E> {
     }
 }
 
-/// Whether a row was read by a snapshot: no transaction made it.
-pub fn is_of_snapshot(row: &Row<'_>) -> bool {
-    let header = row.header();
-    header.transaction == 0 && header.commit_time_us == RowHeader::TIME_UNKNOWN
-}
-
 /// The row that people mean by a record's row: the new one, or the old one of a delete.
 #[inline]
 pub fn row_of(op: Op) -> crate::current::Which {

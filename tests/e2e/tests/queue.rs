@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use tarn_e2e::PATIENCE;
 use tarn_e2e::queue::{QueueMessage, QueueScene, replayed};
+use tarn_harness::until_within;
 
 /// The rows of a table by their keys, as records have them.
 fn rows(scene: &QueueScene, table: &str, row: &str) -> BTreeMap<String, Value> {
@@ -216,4 +218,69 @@ fn scripts_route_messages_with_headers_and_get_messages_and_relations() {
     scene.postgres.query("DELETE FROM orders WHERE id = 3");
     let tombstone = &scene.wait_for_messages("m", "orders_3", 1)[0];
     assert_eq!((tombstone.key.as_deref(), tombstone.value.as_deref()), (Some("3"), None));
+}
+
+#[test]
+fn scripts_one_after_another_make_the_messages_together() {
+    let scene = QueueScene::start();
+    scene.postgres.query(
+        "CREATE TABLE users (id int PRIMARY KEY, email text, country text);
+         INSERT INTO users VALUES (1, 'a@b', 'CH'), (2, 'c@d', 'XX')",
+    );
+    scene.script(
+        "mask",
+        r#"function onRecord(r)
+             if r.row.country == "XX" then return nil end
+             r.row.email = "***"
+             return r.row
+           end"#,
+    );
+    scene.script(
+        "route",
+        r#"local json = require "json"
+           function onRecord(r)
+             return {topic = "users_" .. r.row.country, key = tostring(r.row.id), value = json.encode(r.row)}
+           end"#,
+    );
+    scene.mirror("m", &[("public.users", "users")], &json!({"script": "mask,route"}));
+    scene.wait_for_messages("m", "users_CH", 1);
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO users VALUES (3, 'e@f', 'XX'), (4, 'g@h', 'CH')");
+    let messages = scene.wait_for_messages("m", "users_CH", 2);
+    let mut told: Vec<_> = messages.iter().map(|message| message.json()["email"].clone()).collect();
+    told.dedup();
+    assert_eq!(told, ["***"]);
+    assert!(scene.messages("users_XX").is_empty() && scene.messages("users").is_empty());
+}
+
+/// Several instances of a script share the changes: each is there once all the same, in the order of its key, also where
+/// a kill makes the source send some again.
+#[test]
+fn changes_that_instances_of_a_script_share_are_there_once_and_in_order() {
+    let mut scene = QueueScene::start();
+    scene.postgres.query("CREATE TABLE t (id int PRIMARY KEY, n int)");
+    scene.script(
+        "two",
+        r#"function onRecord(r)
+             return {key = tostring(r.row.id), value = r.row.n .. "a"}, {key = tostring(r.row.id), value = r.row.n .. "b"}
+           end"#,
+    );
+    scene.mirror("m", &[("public.t", "t")], &json!({"script": "two", "script_workers": 3}));
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO t SELECT i, 0 FROM generate_series(1, 2000) i");
+    for _ in 0..2 {
+        scene.postgres.query("UPDATE t SET n = n + 1");
+    }
+    until_within(PATIENCE, "some messages", || (!scene.messages("t").is_empty()).then_some(()));
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    let messages = scene.wait_for_messages("m", "t", 2000 * 3 * 2);
+    let mut of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for message in messages {
+        of.entry(message.key.unwrap_or_default()).or_default().push(message.value.unwrap_or_default());
+    }
+    assert_eq!(of.len(), 2000);
+    for (key, values) in of {
+        assert_eq!(values, ["0a", "0b", "1a", "1b", "2a", "2b"], "{key}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tarn_e2e::PATIENCE;
 use tarn_e2e::queue::{QueueMessage, QueueScene, lsn, replayed};
-use tarn_harness::until_within;
+use tarn_harness::{Postgres, until_within};
 
 const MIRROR: &str = "m";
 
@@ -208,4 +208,100 @@ fn what_a_queue_cannot_do_is_refused_with_the_reason() {
     scene.wait_for_state(MIRROR, "STATUS_RUNNING");
     scene.postgres.query("INSERT INTO t VALUES (1, 1)");
     scene.wait_for_messages(MIRROR, "t", 1);
+}
+
+/// What is in the topic from before a resync says nothing of what follows it.
+#[test]
+fn a_resync_brings_everything_again_and_every_change_after_it() {
+    let scene = QueueScene::start();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n bigint); INSERT INTO t SELECT i, 0 FROM generate_series(1, 100) i",
+    );
+    scene.mirror(MIRROR, &[("public.t", "t")], &json!({}));
+    scene.wait_for_messages(MIRROR, "t", 100);
+    scene.wait_for_state(MIRROR, "STATUS_RUNNING");
+    let mut count = 100;
+    for round in 1..=2 {
+        scene.postgres.query(&format!("UPDATE t SET n = {round} WHERE id <= 10"));
+        count += 10;
+        scene.wait_for_messages(MIRROR, "t", count);
+        scene.request_state(MIRROR, "STATUS_RESYNC");
+        count += 100;
+        scene.wait_for_messages(MIRROR, "t", count);
+        scene.wait_for_state(MIRROR, "STATUS_RUNNING");
+    }
+    scene.postgres.query("UPDATE t SET n = 3 WHERE id <= 10; DELETE FROM t WHERE id > 90");
+    let messages = scene.wait_for_messages(MIRROR, "t", count + 20);
+    assert_eq!(messages.iter().filter(|message| message.json()["op"] == "read").count(), 300);
+}
+
+/// After a failover to a server that went back, the remedy is a resync, and its places are lower than those before.
+#[test]
+fn a_resync_from_a_server_whose_log_is_behind_passes_over_no_change() {
+    let mut scene = QueueScene::start();
+    let table = "CREATE TABLE t (id bigint PRIMARY KEY, n bigint)";
+    let end = |postgres: &Postgres| {
+        let lsn = postgres.scalar("SELECT (pg_current_wal_lsn() - '0/0')::bigint").expect("a place");
+        lsn.parse::<u64>().expect("a number")
+    };
+    scene.postgres.query(table);
+    for _ in 0..4 {
+        scene.postgres.query("INSERT INTO t SELECT 0, 0; DELETE FROM t");
+        scene.postgres.query("SELECT pg_switch_wal()");
+    }
+    scene.mirror(MIRROR, &[("public.t", "t")], &json!({}));
+    scene.wait_for_state(MIRROR, "STATUS_RUNNING");
+    scene.postgres.query("INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i");
+    scene.wait_for_messages(MIRROR, "t", 50);
+    let other = Postgres::start();
+    other.query(table);
+    other.query("INSERT INTO t SELECT i, 1 FROM generate_series(1, 40) i");
+    assert!(end(&other) + (16 << 20) < end(&scene.postgres), "its log is behind");
+    scene.request_state(MIRROR, "STATUS_PAUSED");
+    scene.wait_for_state(MIRROR, "STATUS_PAUSED");
+    let peer = json!({"name": "source", "type": 3, "postgres_config": other.peer_config()});
+    let answer = scene.post("peers/create", &json!({"peer": peer, "allow_update": true}));
+    assert_eq!(answer["status"], "CREATED", "{answer}");
+    scene.postgres = other;
+    scene.request_state(MIRROR, "STATUS_RESYNC");
+    scene.wait_for_messages(MIRROR, "t", 50 + 40);
+    scene.wait_for_state(MIRROR, "STATUS_RUNNING");
+    scene.postgres.query("UPDATE t SET n = 2 WHERE id <= 30");
+    let messages = scene.wait_for_messages(MIRROR, "t", 50 + 40 + 30);
+    assert_eq!(messages.iter().filter(|message| message.json()["row"]["n"] == 2).count(), 30);
+}
+
+/// Without transactions what was written last before a kill may be there twice; nothing is lost, and the last record of a
+/// key is its row.
+#[test]
+fn without_transactions_a_kill_loses_nothing() {
+    let mut scene = QueueScene::start();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n bigint); INSERT INTO t SELECT i, 0 FROM generate_series(1, 5000) i",
+    );
+    let once = json!({"env": {"TARN_KAFKA_EXACTLY_ONCE": "false"}, "snapshot_num_partitions_override": 4});
+    scene.mirror(MIRROR, &[("public.t", "t")], &once);
+    for wanted in [1, 5_500, 6_500] {
+        until_within(PATIENCE, "some more messages", || (scene.messages("t").len() >= wanted).then_some(()));
+        scene.tarn.kill();
+        scene.tarn.start_again();
+        if wanted == 1 {
+            scene.wait_for_state(MIRROR, "STATUS_RUNNING");
+        }
+        scene.postgres.query("UPDATE t SET n = n + 1 WHERE id % 2 = 0");
+    }
+    let expected = rows(&scene);
+    until_within(PATIENCE, "the last record of each key is its row", || {
+        let messages = scene.messages("t");
+        let last: BTreeMap<_, _> = messages
+            .iter()
+            .map(|message| (message.key.clone().unwrap_or_default(), message.json()["row"].clone()))
+            .collect();
+        (last == expected).then_some(())
+    });
+    let messages = scene.messages("t");
+    let mut told = told(&messages);
+    told.dedup();
+    // Each change is there: three of each second row.
+    assert_eq!(told.iter().filter(|(kind, ..)| kind == "update").count(), 3 * 2_500);
 }

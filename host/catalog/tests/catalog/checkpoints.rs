@@ -77,6 +77,19 @@ on_both! {
     }
 }
 
+on_both! {
+    async fn each_delivery_has_a_number_that_outlives_the_process(fixture: Fixture) {
+        let (id, other) = (fixture.mirror("m").await, fixture.mirror("other").await);
+        assert_eq!(fixture.catalog.delivery(id).await.expect("read"), 0);
+        fixture.catalog.begin_delivery(id).await.expect("begun");
+        let fixture = fixture.reopened().await;
+        fixture.catalog.begin_delivery(id).await.expect("begun");
+        assert_eq!(fixture.catalog.delivery(id).await.expect("read"), 2);
+        assert_eq!(fixture.catalog.delivery(other).await.expect("read"), 0);
+        assert_eq!(fixture.catalog.delivery(999).await.expect("read"), 0);
+    }
+}
+
 fn entry(number: u64) -> StagedEntry {
     StagedEntry {
         number,

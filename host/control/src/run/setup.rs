@@ -100,6 +100,8 @@ impl MirrorRun {
         // Beside there may be what an earlier load left.
         destination.drop_tables(&destinations(&self.mirror.spec.tables)).await?;
         self.forget_stage().await?;
+        // Before the progress goes: what a queue notes of its place is of the delivery that ends here.
+        self.workshop.catalog.begin_delivery(self.mirror.id).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
         if beside {
             self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;

@@ -11,6 +11,7 @@ use rdkafka::producer::{BaseProducer, Producer as _};
 use rdkafka::types::RDKafkaErrorCode as Code;
 use tarn_model::{KafkaConfig, PeerConfig};
 
+use crate::closing::Closing;
 use crate::config::{ADMIN_DEADLINE, EVENTS_PAUSE, METADATA_DEADLINE};
 use crate::context::Context;
 use crate::error::Error;
@@ -24,6 +25,7 @@ pub struct Client(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) config: KafkaConfig,
     pub(crate) partitioner: Partitioner,
+    pub(crate) closing: Closing,
 }
 
 /// What a cluster says of itself.
@@ -31,8 +33,6 @@ pub(crate) struct Inner {
 pub struct Cluster {
     /// For people: how many brokers there are.
     pub version: String,
-    /// The largest message that the peer takes, in bytes.
-    pub message_bytes_max: u32,
 }
 
 /// A topic that is there.
@@ -53,8 +53,6 @@ pub struct NewTopic {
     pub partitions: i32,
     /// On how many brokers each is to be; -1 leaves it to the brokers.
     pub replication: i32,
-    /// Settings of the topic by their names.
-    pub settings: Vec<(String, String)>,
 }
 
 impl Client {
@@ -66,7 +64,7 @@ impl Client {
         let unknown = || Error::settings(format!("partitioner: there is no {}", config.partitioner));
         let partitioner = Partitioner::named(&config.partitioner).ok_or_else(unknown)?;
         settings::base(config)?;
-        Ok(Self(Arc::new(Inner { config: config.clone(), partitioner })))
+        Ok(Self(Arc::new(Inner { config: config.clone(), partitioner, closing: Closing::default() })))
     }
 
     /// Connects, and asks what the cluster is.
@@ -78,10 +76,7 @@ impl Client {
         blocking(move || {
             let brokers = client.metadata("asking for brokers")?.brokers().len();
             let plural = if brokers == 1 { "" } else { "s" };
-            Ok(Cluster {
-                version: format!("Kafka with {brokers} broker{plural}"),
-                message_bytes_max: settings::message_bytes_max(&client.0.config),
-            })
+            Ok(Cluster { version: format!("Kafka with {brokers} broker{plural}") })
         })
         .await
     }
@@ -118,8 +113,7 @@ impl Client {
             .iter()
             .map(|topic| {
                 let replication = TopicReplication::Fixed(topic.replication);
-                let native = NativeTopic::new(&topic.name, topic.partitions, replication);
-                topic.settings.iter().fold(native, |native, (name, value)| native.set(name, value))
+                NativeTopic::new(&topic.name, topic.partitions, replication)
             })
             .collect();
         let options =

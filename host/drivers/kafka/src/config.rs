@@ -43,7 +43,8 @@ pub(crate) const NEW_TOPIC_DEADLINE: Duration = Duration::from_secs(5);
 /// How long to wait between two questions about it.
 pub(crate) const NEW_TOPIC_PAUSE: Duration = Duration::from_millis(50);
 
-/// What waits to be sent, for one producer: a stream has one of them, a load one for each worker.
+/// What waits to be sent, for one producer: a stream has one of them, a load one for each worker. Where the peer takes
+/// larger messages (up to 1 GB, librdkafka's own limit), it is one of those instead.
 pub(crate) const WAITING_KIB_MAX: usize = 32 << 10;
 
 /// Messages among them: small ones cost librdkafka more memory than they have bytes.

@@ -32,6 +32,11 @@ impl Context {
         Self { peer, told: Mutex::default() }
     }
 
+    /// A text without the peer's secrets.
+    pub(crate) fn strike_secrets(&self, text: &str) -> String {
+        self.peer.strike_secrets(text)
+    }
+
     /// What was heard of connections since it was last asked for.
     pub(crate) fn take_heard(&self) -> Option<Heard> {
         self.told().heard.take()
@@ -72,11 +77,11 @@ impl ProducerContext for Context {
     fn delivery(&self, delivery: &DeliveryResult<'_>, (): ()) {
         let Err((error, message)) = delivery else { return };
         let mut told = self.told();
-        let purged = matches!(error.rdkafka_error_code(), Some(Code::PurgeQueue | Code::PurgeInflight));
+        let topic = message.topic();
+        let mut error = Error::of(&format!("a message for topic {topic} was not taken"), error);
         // What is given up because of an error is not the error.
-        if told.undelivered.as_ref().is_none_or(|first| first.code == Code::PurgeQueue as i32 && !purged) {
-            let topic = message.topic();
-            let mut error = Error::of(&format!("a message for topic {topic} was not taken"), error);
+        let says_more = |first: &Error| first.is_given_up() && !error.is_given_up();
+        if told.undelivered.as_ref().is_none_or(says_more) {
             error.message = self.peer.strike_secrets(&error.message);
             told.undelivered = Some(error.of_topic(topic));
         }

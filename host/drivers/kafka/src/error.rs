@@ -73,6 +73,11 @@ impl Error {
         self
     }
 
+    /// Whether the library gave a message up because of something else.
+    pub(crate) fn is_given_up(&self) -> bool {
+        [Code::PurgeQueue, Code::PurgeInflight].map(|code| code as i32).contains(&self.code)
+    }
+
     /// What the library said of connections meanwhile: a bare time-out says nothing.
     pub(crate) fn because(mut self, heard: Option<Heard>) -> Self {
         if let Some(heard) = heard

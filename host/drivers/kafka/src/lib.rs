@@ -8,6 +8,7 @@
 //! librdkafka blocks: whatever may wait runs on a thread for blocking work, and ends by itself.
 
 mod client;
+mod closing;
 mod config;
 mod context;
 mod error;

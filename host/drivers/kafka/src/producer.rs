@@ -63,9 +63,17 @@ struct Positions {
     found: Vec<u64>,
 }
 
+/// Whether a transaction is under way.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Transaction {
+    #[default]
+    None,
+    Begun,
+}
+
 #[derive(Default)]
 struct State {
-    in_transaction: bool,
+    transaction: Transaction,
     /// Calls of `send`, for messages that have no key.
     turn: u32,
     partitions: HashMap<String, (u32, Instant)>,
@@ -78,6 +86,7 @@ impl Producer {
     /// Any [`Error`].
     pub async fn open(client: &Client, producer: ProducerSettings) -> Result<Self, Error> {
         let client = client.clone();
+        client.0.closing.done().await;
         blocking(move || Open::new(client, &producer)).await.map(|open| Self(Some(Arc::new(open))))
     }
 
@@ -107,20 +116,24 @@ impl Producer {
         blocking(move || open.commit(&position)).await
     }
 
+    /// Gives up what was not committed, and waits until the library's threads have ended.
+    pub async fn close(mut self) {
+        let Some(open) = self.0.take() else { return };
+        // Nobody can do anything about a panic in there, and nothing of it would be committed.
+        drop(blocking(move || Ok(drop(open))).await);
+    }
+
     fn opened(&self) -> Result<Arc<Open>, Error> {
         self.0.clone().ok_or_else(|| Error::new(Trouble::Unavailable, "the producer is closed"))
     }
 }
 
 impl Drop for Producer {
-    /// Closing waits for the library's threads, and gives an open transaction up.
+    /// What [`Self::close`] does, where nobody can wait for it: the client's next producer does.
     fn drop(&mut self) {
         let Some(open) = self.0.take() else { return };
-        match tokio::runtime::Handle::try_current() {
-            // The runtime waits for it when it ends.
-            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(open))),
-            Err(_) => drop(open),
-        }
+        let client = open.client.clone();
+        client.0.closing.add(open);
     }
 }
 
@@ -174,13 +187,13 @@ impl Open {
     }
 
     fn begin(&self, state: &mut State) -> Result<(), Error> {
-        if let Some(undelivered) = self.native.context().take_undelivered() {
+        if let Some(undelivered) = self.undelivered() {
             return Err(undelivered);
         }
-        if self.visibility == Visibility::ByTransaction && !state.in_transaction {
+        if self.visibility == Visibility::ByTransaction && state.transaction == Transaction::None {
             let begun = self.native.begin_transaction();
             begun.map_err(|error| self.failed("beginning a transaction", &error))?;
-            state.in_transaction = true;
+            state.transaction = Transaction::Begun;
         }
         Ok(())
     }
@@ -233,7 +246,7 @@ impl Open {
                 Ok(()) => return Ok(()),
                 Err((KafkaError::MessageProduction(Code::QueueFull), back)) if Instant::now() < end => {
                     self.native.poll(config::ROOM_PAUSE);
-                    if let Some(undelivered) = self.native.context().take_undelivered() {
+                    if let Some(undelivered) = self.undelivered() {
                         return Err(undelivered);
                     }
                     record = back;
@@ -288,14 +301,14 @@ impl Open {
         let mut state = self.state();
         let flushed = self.native.flush(config::DELIVERY_DEADLINE);
         // The first message that was not taken says more than what follows of it.
-        if let Some(undelivered) = self.native.context().take_undelivered() {
-            return Err(undelivered.because(self.native.context().take_heard()));
+        if let Some(undelivered) = self.undelivered() {
+            return Err(undelivered);
         }
         flushed.map_err(|error| self.failed("sending messages", &error))?;
         if self.visibility == Visibility::AtOnce {
             return Ok(());
         }
-        if !state.in_transaction {
+        if state.transaction == Transaction::None {
             if position.is_empty() {
                 return Ok(());
             }
@@ -313,13 +326,40 @@ impl Open {
         self.native
             .commit_transaction(config::COMMIT_DEADLINE)
             .map_err(|error| self.failed("committing", &error))?;
-        state.in_transaction = false;
+        state.transaction = Transaction::None;
         Ok(())
+    }
+
+    /// Why a message was not taken, if one was not.
+    fn undelivered(&self) -> Option<Error> {
+        let undelivered = self.native.context().take_undelivered()?;
+        let undelivered = match undelivered.is_given_up() {
+            true => self.transaction_error(&undelivered).unwrap_or(undelivered),
+            false => undelivered,
+        };
+        Some(undelivered.because(self.native.context().take_heard()))
+    }
+
+    /// What ended the transaction that a message was given up with. The library gives messages up where brokers refuse
+    /// what comes before them, a topic in the transaction most of all, and keeps the reason with the transaction: whatever
+    /// is asked of it next is answered with that. A second beginning is what can do nothing else.
+    fn transaction_error(&self, given_up: &Error) -> Option<Error> {
+        if self.visibility == Visibility::AtOnce {
+            return None;
+        }
+        let error = self.native.begin_transaction().err()?;
+        let code = error.rdkafka_error_code().filter(|code| *code != Code::State)?;
+        let mut told = Error::of_code(&given_up.message, code);
+        if let KafkaError::Transaction(reason) = &error {
+            let reason = self.native.context().strike_secrets(&reason.string());
+            told.message = format!("the transaction was given up: {reason}");
+        }
+        Some(told.of_topic(&given_up.topic))
     }
 
     fn failed(&self, doing: &str, error: &KafkaError) -> Error {
         self.native.poll(config::EVENTS_PAUSE);
-        let undelivered = self.native.context().take_undelivered();
+        let undelivered = self.undelivered();
         let fatal = self.native.client().fatal_error();
         let error = match (undelivered, fatal) {
             (Some(undelivered), _) => undelivered,
@@ -332,7 +372,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if self.state().in_transaction {
+        if self.state().transaction == Transaction::Begun {
             // Should it fail, the brokers give it up after its time-out, or when the next producer of the id begins.
             drop(self.native.abort_transaction(config::ABORT_DEADLINE));
         }

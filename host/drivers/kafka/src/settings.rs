@@ -59,12 +59,18 @@ pub(crate) fn message_bytes_max(config: &KafkaConfig) -> u32 {
     }
 }
 
+/// What of a producer may wait to be sent, in KiB: room for the largest message, which could never be sent otherwise.
+fn waiting_kib_max(config: &KafkaConfig) -> usize {
+    let largest = (message_bytes_max(config) as usize + config::MESSAGE_OVERHEAD_BYTES).div_ceil(1 << 10);
+    config::WAITING_KIB_MAX.max(largest)
+}
+
 /// What a producer is made with besides.
 pub(crate) fn producer(config: &KafkaConfig, id: &str, timeout_ms: u32) -> Result<ClientConfig, Error> {
     let mut client = base(config)?;
     client
         .set("message.max.bytes", message_bytes_max(config).to_string())
-        .set("queue.buffering.max.kbytes", config::WAITING_KIB_MAX.to_string())
+        .set("queue.buffering.max.kbytes", waiting_kib_max(config).to_string())
         .set("queue.buffering.max.messages", config::WAITING_MESSAGES_MAX.to_string())
         .set("message.timeout.ms", config::DELIVERY_DEADLINE.as_millis().to_string())
         .set("compression.type", "lz4")
@@ -80,4 +86,19 @@ pub(crate) fn producer(config: &KafkaConfig, id: &str, timeout_ms: u32) -> Resul
             .set("message.timeout.ms", delivery_ms.to_string());
     }
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_message_that_a_peer_takes_has_room_to_wait() {
+        let room = |max_record_batch_bytes| {
+            waiting_kib_max(&KafkaConfig { max_record_batch_bytes, ..KafkaConfig::default() })
+        };
+        assert_eq!(room(0), config::WAITING_KIB_MAX);
+        assert_eq!(room(32 << 20), (32 << 10) + 1);
+        assert_eq!(room(1_000_000_000), 976_563);
+    }
 }

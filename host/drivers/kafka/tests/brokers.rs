@@ -1,6 +1,6 @@
 //! The driver against a broker, and against one that answers what a test asks for.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
@@ -10,7 +10,8 @@ use rustls::pki_types::PrivateKeyDer;
 use tarn_batch::{BatchWriter, Op, Outgoing, RowHeader, Table, Version};
 use tarn_harness::Kafka;
 use tarn_kafka::{Client, NewTopic, Producer, ProducerSettings, Trouble};
-use tarn_model::{KafkaConfig, Secret};
+use tarn_model::{FailureClass, KafkaConfig, Secret};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -46,7 +47,7 @@ fn settings(id: &str) -> ProducerSettings {
 }
 
 fn topic(name: &str, partitions: i32) -> NewTopic {
-    NewTopic { name: name.to_owned(), partitions, replication: 1, settings: Vec::new() }
+    NewTopic { name: name.to_owned(), partitions, replication: 1 }
 }
 
 async fn with_topics(client: &Client) {
@@ -129,6 +130,12 @@ async fn hostile_answers_are_classed() {
             Answer::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
             Some(Trouble::Unauthorized),
         ),
+        // It is told where the topic enters the transaction, and messages are given up because of it.
+        (
+            RDKafkaApiKey::AddPartitionsToTxn,
+            Answer::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+            Some(Trouble::Unauthorized),
+        ),
         (RDKafkaApiKey::EndTxn, Answer::RD_KAFKA_RESP_ERR_PRODUCER_FENCED, Some(Trouble::Fenced)),
         (
             RDKafkaApiKey::InitProducerId,
@@ -155,6 +162,165 @@ async fn hostile_answers_are_classed() {
         let trouble = outcome.await.err().map(|error| error.trouble);
         assert_eq!(trouble, *expected, "{answer:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_that_the_user_may_not_write_to_is_named_though_its_messages_were_only_given_up() {
+    let cluster = MockCluster::<DefaultProducerContext>::new(1).expect("a cluster");
+    cluster.create_topic("t", 1, 1).expect("a topic");
+    let client = Client::new(&config(cluster.bootstrap_servers())).expect("settings");
+    let unplaced = ProducerSettings { positions: String::new(), ..settings("tarn.m") };
+    // Whether the refusal comes before the commit or while it waits, it is the reason.
+    for _ in 0..3 {
+        cluster.request_errors(
+            RDKafkaApiKey::AddPartitionsToTxn,
+            &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED],
+        );
+        let producer = Producer::open(&client, unplaced.clone()).await.expect("opened");
+        producer.send(messages(&[("t", "a", b"1"), ("t", "b", b"2")])).await.expect("sent");
+        let error = producer.commit(Vec::new()).await.expect_err("refused");
+        assert_eq!((error.trouble, error.topic.as_str()), (Trouble::Unauthorized, "t"), "{error:?}");
+        assert!(error.message.contains("authorization failed"), "{error}");
+        let failure = error.to_failure();
+        assert!(failure.class == FailureClass::Permanent && !failure.hint.is_empty(), "{failure:?}");
+        producer.close().await;
+    }
+    // Once it is allowed, the next producer of the id goes on.
+    let producer = Producer::open(&client, unplaced).await.expect("opened");
+    producer.send(messages(&[("t", "a", b"1")])).await.expect("sent");
+    producer.commit(Vec::new()).await.expect("committed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_larger_than_what_waits_otherwise_is_sent_where_the_peer_takes_it() {
+    let cluster = MockCluster::<DefaultProducerContext>::new(1).expect("a cluster");
+    cluster.create_topic("t", 1, 1).expect("a topic");
+    let bytes = 40 << 20;
+    let large = KafkaConfig {
+        max_record_batch_bytes: u32::try_from(bytes).expect("small") + 1_000,
+        ..config(cluster.bootstrap_servers())
+    };
+    let client = Client::new(&large).expect("settings");
+    let producer = Producer::open(&client, ProducerSettings::default()).await.expect("opened");
+    let value = vec![b'x'; bytes];
+    for key in ["a", "b"] {
+        producer.send(messages(&[("t", key, &value)])).await.expect("there is room for it");
+    }
+    producer.commit(Vec::new()).await.expect("both are there");
+}
+
+/// A front that stands for a broker that asks who the user is: it answers the library's handshake, takes `PLAIN` from
+/// whoever says what it expects, and hands everything else to a broker that asks nobody. Written after Kafka's protocol
+/// guide: ApiVersions 3, SaslHandshake 1, SaslAuthenticate 0 to 2.
+fn serve_plain(listener: TcpListener, broker: String, expected: &'static str) -> Arc<Mutex<Vec<String>>> {
+    let logins = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&logins);
+    // It ends with the test's runtime.
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (broker, seen) = (broker.clone(), Arc::clone(&seen));
+            tokio::spawn(async move {
+                // A client that goes away, or is sent away, ends the connection.
+                let _either_ended = plain_connection(client, &broker, expected, &seen).await;
+            });
+        }
+    });
+    logins
+}
+
+async fn plain_connection(
+    mut client: TcpStream,
+    broker: &str,
+    expected: &str,
+    logins: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
+    const API_VERSIONS: i16 = 18;
+    const HANDSHAKE: i16 = 17;
+    const AUTHENTICATE: i16 = 36;
+    const REFUSED: i16 = 58;
+    loop {
+        let length = client.read_u32().await?;
+        let mut request = vec![0; length as usize];
+        client.read_exact(&mut request).await?;
+        let number = |at: usize| i16::from_be_bytes([request[at], request[at + 1]]);
+        let (api, version, correlation) = (number(0), number(2), &request[4..8]);
+        let mut answer = correlation.to_vec();
+        match api {
+            API_VERSIONS => {
+                // No version but the first is known here: the client asks again in it.
+                let error: i16 = if version == 0 { 0 } else { 35 };
+                answer.extend(error.to_be_bytes());
+                let apis =
+                    [(0, 0, 7), (3, 0, 4), (HANDSHAKE, 0, 1), (API_VERSIONS, 0, 0), (AUTHENTICATE, 0, 0)];
+                answer.extend(i32::try_from(apis.len()).expect("few").to_be_bytes());
+                for (api, least, most) in apis {
+                    for number in [api, least, most] {
+                        answer.extend(number.to_be_bytes());
+                    }
+                }
+            }
+            HANDSHAKE => {
+                answer.extend(0_i16.to_be_bytes());
+                answer.extend(1_i32.to_be_bytes());
+                answer.extend(5_i16.to_be_bytes());
+                answer.extend(b"PLAIN");
+            }
+            AUTHENTICATE => {
+                // The client's id, then the bytes with their length before them.
+                let at = 10 + usize::try_from(number(8).max(0)).expect("a length") + 4;
+                let login = String::from_utf8_lossy(&request[at..]).into_owned();
+                let accepted = login == expected;
+                logins.lock().expect("no panic").push(login);
+                answer.extend((if accepted { 0 } else { REFUSED }).to_be_bytes());
+                let message: &[u8] = if accepted { b"" } else { b"Authentication failed" };
+                answer.extend(i16::try_from(message.len()).expect("short").to_be_bytes());
+                answer.extend(message);
+                answer.extend(0_i32.to_be_bytes()); // no bytes
+                if accepted {
+                    send(&mut client, &answer).await?;
+                    let mut server = TcpStream::connect(broker).await?;
+                    tokio::io::copy_bidirectional(&mut client, &mut server).await?;
+                    return Ok(());
+                }
+            }
+            other => panic!("the client asks {other} before it says who it is"),
+        }
+        send(&mut client, &answer).await?;
+    }
+}
+
+async fn send(client: &mut TcpStream, answer: &[u8]) -> std::io::Result<()> {
+    client.write_u32(u32::try_from(answer.len()).expect("small")).await?;
+    client.write_all(answer).await
+}
+
+#[tokio::test]
+async fn a_user_logs_in_by_plain_and_a_refused_login_is_told_without_the_password() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let front = listener.local_addr().expect("an address");
+    let broker = Kafka::start_behind(Some(front.port()));
+    let logins = serve_plain(listener, broker.address(), "\0tarn\0planted-secret");
+    let right = KafkaConfig {
+        username: "tarn".to_owned(),
+        password: Secret::new("planted-secret"),
+        ..config(front.to_string())
+    };
+    let cluster = Client::new(&right).expect("settings").cluster().await;
+    assert_eq!(cluster.expect("it is let in").version, "Kafka with 1 broker");
+    assert!(logins.lock().expect("no panic").iter().all(|login| login == "\0tarn\0planted-secret"));
+    let wrong = KafkaConfig { password: Secret::new("planted-mistake"), sasl: "PLAIN".to_owned(), ..right };
+    let client = Client::new(&wrong).expect("settings");
+    let error = client.cluster().await.expect_err("it is not let in");
+    assert!(logins.lock().expect("no panic").contains(&"\0tarn\0planted-mistake".to_owned()));
+    assert_eq!(error.trouble, Trouble::Unauthorized, "{error}");
+    assert!(error.message.contains("Authentication failed"), "{error}");
+    let failure = error.to_failure();
+    assert!(failure.class == FailureClass::Permanent && failure.hint.contains("password"), "{failure:?}");
+    assert!(!format!("{failure:?}").contains("planted"), "{failure:?}");
+    // A producer is told the same.
+    let error = Producer::open(&client, settings("tarn.m")).await.expect_err("it is not let in");
+    assert_eq!(error.trouble, Trouble::Unauthorized, "{error}");
+    assert!(!format!("{error:?}").contains("planted"), "{error:?}");
 }
 
 /// Serves TLS, and hands what comes to a broker that has none.

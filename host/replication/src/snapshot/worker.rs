@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tarn_model::Failure;
+use tarn_model::{Failure, Position};
 use tokio_util::sync::CancellationToken;
 
 use super::board::Board;
@@ -216,8 +216,7 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             Extent::Whole => "whole".to_owned(),
             Extent::Since(horizon) => format!("{} since {horizon}", self.held.generation),
         };
-        let Job { table, number, partition, .. } = job;
-        let part = format!("{table} {number} {partition} {extent} {:?}", self.held.start);
+        let part = part_name(job, &extent, &self.held.start);
         self.part = None;
         let state = self.writer().await?.begin_part(&part).await?;
         self.part = Some(part);
@@ -354,6 +353,36 @@ impl<S: SnapshotSource, T: Transform> Reader<S, T> {
     }
 }
 
+/// The name of a part. Destinations keep it, so that it is the same in every version: the load's start is in it as its
+/// bytes are.
+fn part_name(job: &Job, extent: &str, start: &Position) -> String {
+    let Job { table, number, partition, .. } = job;
+    let start: String = start.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{table} {number} {partition} {extent} Position({start})")
+}
+
 fn is_passing(failure: &Failure) -> bool {
     remedy(failure) == Remedy::BackOff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A destination knows by it which parts ended: never change it.
+    #[test]
+    fn a_part_has_the_name_that_it_had_in_every_version() {
+        let job = Job {
+            table: "public.t".to_owned(),
+            number: 3,
+            partition: "{\"from\":0}".to_owned(),
+            extent: Extent::Whole,
+        };
+        let start = Position::new(vec![0, 7, 255]);
+        assert_eq!(part_name(&job, "whole", &start), "public.t 3 {\"from\":0} whole Position(0007ff)");
+        assert_eq!(
+            part_name(&job, "2 since 731", &start),
+            "public.t 3 {\"from\":0} 2 since 731 Position(0007ff)"
+        );
+    }
 }

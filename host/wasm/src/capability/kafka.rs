@@ -15,9 +15,7 @@ impl Host for State {
         self.meter.enter_host()?;
         let answer = client.cluster().await;
         self.meter.leave_host();
-        Ok(answer
-            .map(|cluster| Cluster { version: cluster.version, message_bytes_max: cluster.message_bytes_max })
-            .map_err(told))
+        Ok(answer.map(|cluster| Cluster { version: cluster.version }).map_err(told))
     }
 
     async fn topics(&mut self, names: Vec<String>) -> wasmtime::Result<Result<Vec<Topic>, Error>> {
@@ -36,7 +34,6 @@ impl Host for State {
             name: topic.name,
             partitions: topic.partitions,
             replication: topic.replication,
-            settings: topic.settings,
         };
         let answer = client.create_topics(topics.into_iter().map(topic).collect()).await;
         self.meter.leave_host();
@@ -93,7 +90,10 @@ impl HostProducer for State {
     }
 
     async fn drop(&mut self, producer: Resource<Producer>) -> wasmtime::Result<()> {
-        self.handles.delete(producer)?;
+        let Producer(producer) = self.handles.delete(producer)?;
+        self.meter.enter_host()?;
+        producer.close().await;
+        self.meter.leave_host();
         Ok(())
     }
 }
