@@ -220,6 +220,7 @@ fn scripts_route_messages_with_headers_and_get_messages_and_relations() {
     assert_eq!((tombstone.key.as_deref(), tombstone.value.as_deref()), (Some("3"), None));
 }
 
+/// Those before the last change rows, and the last one makes the messages.
 #[test]
 fn scripts_one_after_another_make_the_messages_together() {
     let scene = QueueScene::start();
@@ -229,16 +230,15 @@ fn scripts_one_after_another_make_the_messages_together() {
     );
     scene.script(
         "mask",
-        r#"function onRecord(r)
-             if r.row.country == "XX" then return nil end
-             r.row.email = "***"
-             return r.row
+        r#"function transformRow(row)
+             row.email = "***"
            end"#,
     );
     scene.script(
         "route",
         r#"local json = require "json"
            function onRecord(r)
+             if r.row.country == "XX" then return nil end
              return {topic = "users_" .. r.row.country, key = tostring(r.row.id), value = json.encode(r.row)}
            end"#,
     );

@@ -25,6 +25,8 @@ struct Told {
     heard: Option<Heard>,
     /// The first message that was not delivered.
     undelivered: Option<Error>,
+    /// The topic that the brokers last kept out of a transaction.
+    kept_out: Option<String>,
 }
 
 impl Context {
@@ -47,6 +49,11 @@ impl Context {
         self.told().undelivered.take()
     }
 
+    /// The topic that the brokers kept out of a transaction, since it was last asked for.
+    pub(crate) fn take_kept_out(&self) -> Option<String> {
+        self.told().kept_out.take()
+    }
+
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         // A panic while something is noted leaves at worst the note out.
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,6 +62,9 @@ impl Context {
 
 impl ClientContext for Context {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, line: &str) {
+        if let Some(topic) = kept_out(facility, line) {
+            self.told().kept_out = Some(topic.to_owned());
+        }
         let line = self.peer.strike_secrets(line);
         tracing::debug!(target: "librdkafka", facility, line);
     }
@@ -69,6 +79,16 @@ impl ClientContext for Context {
         let trouble = code.map(trouble_of).filter(|trouble| *trouble == Trouble::Unauthorized);
         self.told().heard = Some(Heard { text, trouble });
     }
+}
+
+/// The topic that a line of the library's log says was kept out of a transaction. Only there is it named: the error that
+/// follows says why, and the messages that were given up may be of other topics.
+fn kept_out<'a>(facility: &str, line: &'a str) -> Option<&'a str> {
+    if facility != "ADDPARTS" {
+        return None;
+    }
+    let (_, rest) = line.split_once("Failed to add partition \"")?;
+    rest.split_once('"').map(|(topic, _)| topic)
 }
 
 impl ProducerContext for Context {
@@ -89,3 +109,17 @@ impl ProducerContext for Context {
 }
 
 impl ConsumerContext for Context {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_that_is_kept_out_of_a_transaction_is_read_from_the_log() {
+        let line = "[thrd:127.0.0.1:1/1]: 127.0.0.1:1/1: Failed to add partition \"a.b\" [3] to transaction: Broker: Topic \
+                    authorization failed";
+        assert_eq!(kept_out("ADDPARTS", line), Some("a.b"));
+        assert_eq!(kept_out("FAIL", line), None);
+        assert_eq!(kept_out("ADDPARTS", "Failed to add partition(s) to transaction"), None);
+    }
+}

@@ -334,7 +334,7 @@ impl Open {
     fn undelivered(&self) -> Option<Error> {
         let undelivered = self.native.context().take_undelivered()?;
         let undelivered = match undelivered.is_given_up() {
-            true => self.transaction_error(&undelivered).unwrap_or(undelivered),
+            true => self.transaction_error().unwrap_or(undelivered),
             false => undelivered,
         };
         Some(undelivered.because(self.native.context().take_heard()))
@@ -343,18 +343,26 @@ impl Open {
     /// What ended the transaction that a message was given up with. The library gives messages up where brokers refuse
     /// what comes before them, a topic in the transaction most of all, and keeps the reason with the transaction: whatever
     /// is asked of it next is answered with that. A second beginning is what can do nothing else.
-    fn transaction_error(&self, given_up: &Error) -> Option<Error> {
+    fn transaction_error(&self) -> Option<Error> {
+        const DOING: &str = "the transaction was given up";
         if self.visibility == Visibility::AtOnce {
             return None;
         }
+        if let Some((code, _)) = self.native.client().fatal_error() {
+            return Some(Error::of_code(DOING, code));
+        }
         let error = self.native.begin_transaction().err()?;
         let code = error.rdkafka_error_code().filter(|code| *code != Code::State)?;
-        let mut told = Error::of_code(&given_up.message, code);
+        let mut told = Error::of_code(DOING, code);
+        let context = self.native.context();
         if let KafkaError::Transaction(reason) = &error {
-            let reason = self.native.context().strike_secrets(&reason.string());
-            told.message = format!("the transaction was given up: {reason}");
+            told.message = format!("{DOING}: {}", context.strike_secrets(&reason.string()));
         }
-        Some(told.of_topic(&given_up.topic))
+        if let Some(topic) = context.take_kept_out() {
+            told.message = format!("{} (topic {topic})", told.message);
+            told = told.of_topic(&topic);
+        }
+        Some(told)
     }
 
     fn failed(&self, doing: &str, error: &KafkaError) -> Error {
