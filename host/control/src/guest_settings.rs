@@ -3,7 +3,7 @@
 use serde_json::json;
 use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
 
-use crate::queue_settings;
+use crate::{queue_settings, usual_types};
 
 /// The mirror's `env` that says whether large transactions are taken before they commit.
 const IN_PROGRESS: &str = "TARN_STREAM_IN_PROGRESS";
@@ -60,6 +60,7 @@ pub(crate) fn destination(spec: &MirrorSpec, peer: &Peer, errand: Errand<'_>) ->
         "cluster": cluster,
         "replicated": replicated,
         "beside": errand.beside,
+        "usualTypes": usual_types::destination(spec),
         "queue": queue_settings::destination(spec, errand.delivery, errand.replays),
     })
     .to_string()

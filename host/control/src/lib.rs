@@ -32,6 +32,7 @@ mod slot_watch;
 mod stage;
 mod stores;
 mod supervisor;
+mod usual_types;
 mod validation;
 mod verify;
 mod watch;

@@ -2,7 +2,9 @@
 //! exactly.
 
 use tarn_batch::{Column, Type};
+use tarn_sdk::UsualTypes;
 
+use crate::design::chosen_type;
 use crate::target_type::{TargetType, Width};
 
 /// Digits that ClickHouse's widest decimal holds.
@@ -14,20 +16,35 @@ const DECIMAL_DIGITS_MAX: i32 = 76;
 ///
 /// - `numeric` without bounds is `String`: its values have up to 131,072 digits before the point and
 ///   16,383 after it, NaN and infinities, and a scale of their own; `Decimal(76, 38)` would refuse
-///   values that the source holds and show others with another scale. Who knows the column's range
-///   chooses a decimal by `destination_type`.
+///   values that the source holds and show others with another scale. Who knows the range chooses a decimal,
+///   for a column (`destination_type`) or for a mirror (`usual`).
 /// - `timestamp` is `DateTime64(6, 'UTC')` like `timestamptz`: without a zone in the type, the server's
 ///   zone would shift the clock reading that PostgreSQL stores.
-/// - `time` is text: ClickHouse's `Time64` exists on recent servers only, and not as `24:00:00`.
+/// - `time` is text: ClickHouse's `Time64` exists on recent servers only. Who has one may choose it.
+/// - `json` is text: ClickHouse's `JSON` is on recent servers only, and has no key twice, no order and no numbers
+///   beyond 64 bits.
 /// - An array that may be NULL is text, since ClickHouse has no NULL of arrays, and an empty array is
 ///   something else (B032, B037). An array that may not is `Array(Nullable(…))`.
-pub(crate) fn usual_type(column: &Column) -> TargetType {
+pub(crate) fn usual_type(column: &Column, usual: &UsualTypes) -> TargetType {
+    let scalar_type = |scalar| of_mirror(scalar, usual).unwrap_or_else(|| scalar_type(scalar));
     match &column.data_type {
         Type::Array(_) if column.nullable => TargetType::String.nullable(),
         Type::Array(element) => TargetType::Array(Box::new(element_type(element).nullable())),
         scalar if column.nullable => scalar_type(scalar).nullable(),
         scalar => scalar_type(scalar),
     }
+}
+
+/// What the mirror's settings say of columns that are text otherwise. A wrong setting was told before; elements of
+/// arrays have none.
+fn of_mirror(data_type: &Type, usual: &UsualTypes) -> Option<TargetType> {
+    let text = match data_type {
+        Type::Numeric { .. } if scalar_type(data_type) == TargetType::String => &usual.numeric,
+        Type::Time => &usual.time,
+        Type::Json => &usual.json,
+        _ => return None,
+    };
+    chosen_type(data_type, text).ok()
 }
 
 /// Dictionaries of elements gain little and cost a lookup each.
@@ -89,7 +106,7 @@ mod tests {
             key: 0,
             attribute: 1,
         };
-        usual_type(&column).to_string()
+        usual_type(&column, &UsualTypes::default()).to_string()
     }
 
     fn numeric(precision: u16, scale: i16) -> String {

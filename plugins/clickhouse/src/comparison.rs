@@ -30,7 +30,7 @@ pub(crate) use rows::compare;
 const DOING: &str = "comparing with";
 
 /// Settings of its statements: others come first.
-const QUIETLY: &str = "SETTINGS max_threads = 2, priority = 10";
+const QUIETLY: &str = "max_threads = 2, priority = 10";
 
 /// How rows of a table would be written to its target as it is.
 pub(crate) fn plan(

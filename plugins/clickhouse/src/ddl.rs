@@ -60,7 +60,7 @@ impl Ddl {
     }
 
     fn engine(&self, design: &Design) -> String {
-        let replicated = if self.replicated { "Replicated" } else { "" };
+        let replicated = if self.replicated || design.replicated { "Replicated" } else { "" };
         let (version, deleted) = (ident(&design.own.version), ident(&design.own.deleted));
         match design.engine {
             Engine::ReplacingMergeTree => format!("{replicated}ReplacingMergeTree({version}, {deleted})"),
@@ -127,11 +127,14 @@ fn definition(column: &DesignColumn) -> String {
 }
 
 fn defined(column: &DesignColumn, filling: &str) -> String {
-    let definition = format!("{} {}{filling}", ident(&column.name), column.data_type);
-    match column.origin {
-        Some(origin) => format!("{definition} COMMENT {}", literal(&origin.to_string())),
-        None => definition,
+    let mut definition = format!("{} {}{filling}", ident(&column.name), column.data_type);
+    if let Some(origin) = column.origin {
+        definition.push_str(&format!(" COMMENT {}", literal(&origin.to_string())));
     }
+    if !column.codec.is_empty() {
+        definition.push_str(&format!(" {}", column.codec));
+    }
+    definition
 }
 
 /// `database = … AND name = …` of a system table that lists tables.

@@ -17,6 +17,8 @@ pub(crate) struct Design {
     /// The target's name in the peer's database.
     pub(crate) target: String,
     pub(crate) engine: Engine,
+    /// Whether the engine's replicated form was asked for.
+    pub(crate) replicated: bool,
     /// The source's columns that are written, in the source's order.
     pub(crate) columns: Vec<DesignColumn>,
     /// The sorting key: the source's key, as indexes of `columns`.
@@ -34,6 +36,8 @@ pub(crate) struct DesignColumn {
     /// Its name at the target.
     pub(crate) name: String,
     pub(crate) data_type: TargetType,
+    /// How the server is to compress it, as its `CODEC(…)`; empty for its own choice.
+    pub(crate) codec: String,
 }
 
 /// The names of the columns that every target has.
@@ -63,6 +67,19 @@ impl Engine {
             "mergetree" | "replicatedmergetree" => Some(Self::MergeTree),
             "null" => Some(Self::Null),
             _ => None,
+        }
+    }
+
+    /// Why no target has an engine of this name, and what to do.
+    fn refusal(name: &str) -> (&'static str, &'static str) {
+        let coalesces = name.replace('_', "").to_ascii_lowercase().contains("coalescing");
+        match coalesces {
+            true => (
+                "keeps the value from before where the source's becomes NULL, and what is inserted last instead of \
+                 what is latest",
+                "use ReplacingMergeTree: values that an update leaves out are kept there as well",
+            ),
+            false => ("is not known", "use ReplacingMergeTree, MergeTree or Null"),
         }
     }
 }
@@ -97,11 +114,8 @@ impl Design {
         let mut findings = Findings { path, problems: Vec::new() };
         let engine = Engine::parse(&mapping.engine);
         if engine.is_none() {
-            findings.add(
-                "engine",
-                format!("engine {} is not known", mapping.engine),
-                "use ReplacingMergeTree, MergeTree or Null",
-            );
+            let (why, hint) = Engine::refusal(&mapping.engine);
+            findings.add("engine", format!("engine {} {why}", mapping.engine), hint);
         }
         if mapping.destination.is_empty() {
             findings.add("destination_table_identifier", "is empty", "name the table to write to");
@@ -113,7 +127,7 @@ impl Design {
                 "write an expression such as toYYYYMM(created_at)",
             );
         }
-        let columns = columns(mapping, table, &mut findings);
+        let columns = columns(config, mapping, table, &mut findings);
         let own = OwnColumns::new(config);
         check_names(&columns, &own, table, &mut findings);
         let sorting_key = sorting_key(mapping, table, &columns, &mut findings);
@@ -121,6 +135,7 @@ impl Design {
             Some(engine) if findings.problems.is_empty() => Ok(Self {
                 target: mapping.destination.clone(),
                 engine,
+                replicated: mapping.engine.to_ascii_lowercase().contains("replicated"),
                 columns,
                 sorting_key,
                 partition_key: mapping.partition_key.trim().to_owned(),
@@ -129,6 +144,19 @@ impl Design {
             _ => Err(findings.problems),
         }
     }
+}
+
+/// Settings of columns that the source's table does not have. They are mistakes while a mirror is made; later they are
+/// those of columns that left the source.
+pub(crate) fn unknown_settings(mapping: &DestinationTable, table: &Table, path: &str) -> Vec<Problem> {
+    let mut findings = Findings { path, problems: Vec::new() };
+    for (at, setting) in mapping.columns.iter().enumerate() {
+        if !table.columns.iter().any(|column| column.name == setting.source_name) {
+            let message = format!("{} has no column {}", table.qualified_name(), setting.source_name);
+            findings.add(&format!("columns[{at}]"), message, "correct the name or remove the setting");
+        }
+    }
+    findings.problems
 }
 
 /// Problems of one mapping.
@@ -143,13 +171,12 @@ impl Findings<'_> {
     }
 }
 
-fn columns(mapping: &DestinationTable, table: &Table, findings: &mut Findings<'_>) -> Vec<DesignColumn> {
-    for (at, setting) in mapping.columns.iter().enumerate() {
-        if !table.columns.iter().any(|column| column.name == setting.source_name) {
-            let message = format!("{} has no column {}", table.qualified_name(), setting.source_name);
-            findings.add(&format!("columns[{at}]"), message, "correct the name or remove the setting");
-        }
-    }
+fn columns(
+    config: &DestinationConfig,
+    mapping: &DestinationTable,
+    table: &Table,
+    findings: &mut Findings<'_>,
+) -> Vec<DesignColumn> {
     let written = table.columns.iter().enumerate().filter(|(_, column)| {
         let excluded = mapping.exclude.contains(&column.name);
         if excluded && column.key > 0 {
@@ -165,9 +192,12 @@ fn columns(mapping: &DestinationTable, table: &Table, findings: &mut Findings<'_
         let usual = DestinationColumn::default();
         let setting_of = setting.map_or(&usual, |at| &mapping.columns[at]);
         let field = setting.map_or_else(String::new, |at| format!("columns[{at}]"));
-        let mut data_type = usual_type(column);
+        let mut data_type = usual_type(column, &config.usual_types);
+        let mut codec = "";
         if !setting_of.destination_type.is_empty() {
-            match chosen_type(&column.data_type, &setting_of.destination_type) {
+            let (type_text, codec_text) = split_codec(&setting_of.destination_type);
+            codec = codec_text;
+            match chosen_type(&column.data_type, type_text) {
                 // The choice is about the value; NULL still follows the source (B191).
                 Ok(chosen) if column.nullable => data_type = chosen.nullable(),
                 Ok(chosen) => data_type = chosen,
@@ -192,12 +222,27 @@ fn columns(mapping: &DestinationTable, table: &Table, findings: &mut Findings<'_
         }
         let name = &setting_of.destination_name;
         let name = if name.is_empty() { column.name.clone() } else { name.clone() };
-        columns.push(DesignColumn { source, origin: Origin::new(table, column), name, data_type });
+        let (origin, codec) = (Origin::new(table, column), codec.to_owned());
+        columns.push(DesignColumn { source, origin, name, data_type, codec });
     }
     columns
 }
 
-fn chosen_type(source: &Type, text: &str) -> Result<TargetType, String> {
+/// A chosen type's text, and the `CODEC(…)` that may stand behind it.
+fn split_codec(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let is_codec = |(at, _): &(usize, &str)| {
+        // A label of an Enum may have the word, too.
+        TargetType::parse(&text[..*at]).is_some() && text.ends_with(')') && is_expression(&text[*at..])
+    };
+    match text.match_indices("CODEC(").find(is_codec) {
+        Some((at, _)) => (text[..at].trim_end(), &text[at..]),
+        None => (text, ""),
+    }
+}
+
+/// The type that a setting names, where it holds every value of the source's that the server takes at all.
+pub(crate) fn chosen_type(source: &Type, text: &str) -> Result<TargetType, String> {
     let chosen =
         TargetType::parse(text).ok_or_else(|| format!("and {text:?} is no type of a target's column"))?;
     // The range of days decides about values, not about types.
@@ -247,10 +292,12 @@ fn sorting_key(
     ordered.sort_by_key(|(_, setting)| setting.ordering);
     let mut sorting = Vec::new();
     for (at, setting) in ordered {
-        let source = key.iter().copied().find(|&column| table.columns[column].name == setting.source_name);
+        let source = table.columns.iter().position(|column| column.name == setting.source_name);
         match source {
-            Some(source) => sorting.extend(place(source)),
-            None => findings.add(
+            Some(source) if key.contains(&source) => sorting.extend(place(source)),
+            // One that is not there is told elsewhere.
+            None => {}
+            Some(_) => findings.add(
                 &format!("columns[{at}].ordering"),
                 format!("{} is not part of the key of {}", setting.source_name, table.qualified_name()),
                 "order by columns of the key only: rows are told apart by the sorting key, and a change of \

@@ -117,6 +117,7 @@ fn write_for(source: &Type, target: &TargetType) -> Option<Write> {
         (Type::Date, TargetType::Date) => Some(moment::date),
         (Type::Timestamp | Type::TimestampTz, TargetType::DateTime64 { .. }) => Some(moment::date_time_64),
         (Type::Timestamp | Type::TimestampTz, TargetType::DateTime { .. }) => Some(moment::date_time),
+        (Type::Time, TargetType::Time64 { .. }) => Some(moment::time_64),
         // Texts. Those that are bytes already are copied.
         (
             Type::Text | Type::Bytes | Type::Json | Type::Enum | Type::Other | Type::Numeric { .. },

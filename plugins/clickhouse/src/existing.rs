@@ -29,8 +29,8 @@ struct ExistingColumn {
     type_text: String,
     /// `None` for types that rows cannot go to.
     data_type: Option<TargetType>,
-    /// Whether the server computes it.
-    computed: bool,
+    /// `DEFAULT`, `MATERIALIZED`, `ALIAS` or `EPHEMERAL`; empty for none.
+    default_kind: String,
     origin: Option<Origin>,
 }
 
@@ -53,8 +53,7 @@ impl Existing {
                 <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
             let origin = Origin::parse(&comment);
             let data_type = TargetType::parse(&type_text);
-            let computed = matches!(default_kind.as_str(), "MATERIALIZED" | "ALIAS");
-            Ok(ExistingColumn { name, type_text, data_type, computed, origin })
+            Ok(ExistingColumn { name, type_text, data_type, default_kind, origin })
         });
         let columns = columns.collect::<Result<_, Error>>()?;
         Ok(Some(Self { engine, engine_full, sorting_key, comment, columns }))
@@ -101,7 +100,7 @@ impl Existing {
 
     /// The type of a column that rows can go to.
     pub(crate) fn type_of(&self, name: &str) -> Option<&TargetType> {
-        self.column(name).filter(|column| !column.computed)?.data_type.as_ref()
+        self.column(name).filter(|column| column.keeps())?.data_type.as_ref()
     }
 
     fn column(&self, name: &str) -> Option<&ExistingColumn> {
@@ -122,6 +121,9 @@ impl Existing {
         range: CalendarRange,
     ) -> Vec<(String, String)> {
         let mut differences = self.engine_differences(design);
+        if !self.is_table() {
+            return differences;
+        }
         differences.extend(self.own_differences(design));
         for column in &design.columns {
             differences.extend(self.column_difference(column, table, range));
@@ -163,6 +165,18 @@ impl Existing {
         let found = self.column(&column.name)?;
         let source = &table.columns[column.source];
         let remedy = format!("make it {}, or name another destination table", column.data_type);
+        if !found.keeps() {
+            return Some((
+                format!(
+                    "column {} is {}: what is written there is not kept",
+                    column.name, found.default_kind
+                ),
+                format!(
+                    "make it an ordinary column, {}, or give the source's another destination_name",
+                    column.data_type
+                ),
+            ));
+        }
         let holds = self
             .type_of(&column.name)
             .filter(|found| Encoder::new(&source.data_type, found, range).is_some());
@@ -196,14 +210,21 @@ impl Existing {
         }
     }
 
+    /// Whether rows can be inserted into it and are kept, sorted, by itself, or are dropped on purpose.
+    fn is_table(&self) -> bool {
+        self.engine.ends_with("MergeTree") || self.engine == "Null"
+    }
+
     fn engine_differences(&self, design: &Design) -> Vec<(String, String)> {
         let mut differences = Vec::new();
         let other = "or name another destination table";
         let own = &design.own;
-        match design.engine {
-            Engine::Null if self.engine == "Null" => return differences,
-            Engine::MergeTree if self.engine.ends_with("MergeTree") => return differences,
-            Engine::ReplacingMergeTree if self.engine.ends_with("ReplacingMergeTree") => {
+        // Replicated and shared forms do the same. Others of the family add up, collapse or coalesce rows.
+        let family = ["Replicated", "Shared"].iter().find_map(|form| self.engine.strip_prefix(form));
+        match (design.engine, family.unwrap_or(&self.engine)) {
+            (Engine::Null, "Null") => return differences,
+            (Engine::MergeTree, "MergeTree") => return differences,
+            (Engine::ReplacingMergeTree, "ReplacingMergeTree") => {
                 let wanted = format!("{}, {})", own.version, own.deleted);
                 if !self.engine_full.replace('`', "").contains(&wanted) {
                     differences.push((
@@ -212,10 +233,21 @@ impl Existing {
                     ));
                 }
             }
-            engine => differences.push((
-                format!("its engine is {}, not {engine:?}", self.engine),
-                format!("make it with {engine:?}, {other}"),
-            )),
+            (engine, found) => {
+                let hint = match found {
+                    "View" | "MaterializedView" | "WindowView" => {
+                        format!("drop the view, {other}; a view may read from the mirror's table")
+                    }
+                    "Dictionary" => {
+                        format!("drop the dictionary, {other}; one may read from the mirror's table")
+                    }
+                    "Distributed" => {
+                        "name the table that it distributes, on each of the cluster's servers".to_owned()
+                    }
+                    _ => format!("make it with {engine:?}, {other}"),
+                };
+                differences.push((format!("its engine is {}, not {engine:?}", self.engine), hint));
+            }
         }
         let wanted: Vec<_> = design.sorting_key.iter().map(|&at| design.columns[at].name.as_str()).collect();
         let mut found = key_columns(&self.sorting_key);
@@ -230,6 +262,13 @@ impl Existing {
             ));
         }
         differences
+    }
+}
+
+impl ExistingColumn {
+    /// Whether what is written there stays as it was written.
+    fn keeps(&self) -> bool {
+        !matches!(self.default_kind.as_str(), "MATERIALIZED" | "ALIAS" | "EPHEMERAL")
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod code {
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
     /// Data that is not in the form it says, or says of itself what the table is not.
     pub(crate) const INCORRECT_DATA: u32 = 117;
+    pub(crate) const READONLY: u32 = 164;
     pub(crate) const VIOLATED_CONSTRAINT: u32 = 469;
     pub(crate) const ACCESS_DENIED: u32 = 497;
     /// The host's, for an answer beyond what it holds.
@@ -89,6 +90,11 @@ pub(crate) fn of_error(error: Error, doing: &str) -> Failure {
         WhatNow::Later => Failure::retry("clickhouse_waiting", message).with_hint(*hint),
         WhatNow::Never(code) => Failure::permanent(code, message).with_hint(*hint),
     }
+}
+
+/// What helps against a known error.
+pub(crate) fn remedy(code: u32) -> Option<&'static str> {
+    KNOWN.iter().find(|known| known.code == code).map(|known| known.hint).filter(|hint| !hint.is_empty())
 }
 
 /// What the peer's user needs.

@@ -375,6 +375,8 @@ fn settings(columns: &[Option<PlannedColumn>]) -> Vec<(String, String)> {
     let mut settings = vec![
         ("async_insert", "0"),
         ("optimize_on_insert", "0"),
+        // A load meets all of a table's partitions, and the server's hundred would stop it for good.
+        ("max_partitions_per_insert_block", "0"),
         ("input_format_with_names_use_header", "1"),
         ("input_format_with_types_use_header", "1"),
     ];

@@ -19,6 +19,9 @@ use crate::plan::{Image, Plan, PlannedColumn, RowError};
 use crate::row_binary::split_value;
 use crate::target_type::TargetType;
 
+/// Documents come in the form they are sent in: as text. Servers that have no such type have no such setting.
+const JSON_AS_TEXT: &str = "output_format_binary_write_json_as_string = 1";
+
 /// A key as the target holds it.
 pub(crate) type Key = Vec<u8>;
 
@@ -168,15 +171,24 @@ impl ReadBack<'_> {
         };
         let keys = wanted.iter().map(|wanted| wanted.literal.as_str()).collect::<Vec<_>>().join(", ");
         let version = ident(&plan.own.version);
+        let is_json = |source: &usize| {
+            plan.column(*source)
+                .is_some_and(|column| matches!(column.data_type.value_type(), TargetType::Json(_)))
+        };
+        let json = if self.columns.iter().any(is_json) { JSON_AS_TEXT } else { "" };
+        let settings = [self.settings, json].into_iter().filter(|setting| !setting.is_empty());
+        let settings = match settings.collect::<Vec<_>>().join(", ") {
+            settings if settings.is_empty() => settings,
+            settings => format!(" SETTINGS {settings}"),
+        };
         let until = self
             .until
             .map_or_else(String::new, |until| format!(" AND {version} <= CAST('{until}', 'UInt128')"));
         format!(
             "SELECT {key}, {columns}{version}, {} FROM {} WHERE ({key}) IN ({keys}){until} \
-             ORDER BY {version} DESC LIMIT 1 BY {key} {} FORMAT RowBinaryWithNamesAndTypes",
+             ORDER BY {version} DESC LIMIT 1 BY {key}{settings} FORMAT RowBinaryWithNamesAndTypes",
             ident(&plan.own.deleted),
             ident(&plan.target),
-            self.settings,
         )
     }
 

@@ -31,6 +31,10 @@ pub(crate) enum TargetType {
         precision: u8,
         timezone: Option<String>,
     },
+    /// A time of day, or a span of hours.
+    Time64 {
+        precision: u8,
+    },
     Uuid,
     /// `JSON` with whatever arguments it was made with.
     Json(String),
@@ -72,7 +76,7 @@ impl TargetType {
     pub(crate) fn nullable(self) -> Self {
         match self {
             Self::LowCardinality(inner) => Self::LowCardinality(Box::new(inner.nullable())),
-            Self::Array(_) | Self::Json(_) | Self::Nullable(_) => self,
+            Self::Array(_) | Self::Nullable(_) => self,
             other => Self::Nullable(Box::new(other)),
         }
     }
@@ -81,7 +85,7 @@ impl TargetType {
     pub(crate) fn can_be_nullable(&self) -> bool {
         match self {
             Self::LowCardinality(inner) => inner.can_be_nullable(),
-            Self::Array(_) | Self::Json(_) => false,
+            Self::Array(_) => false,
             _ => true,
         }
     }
@@ -116,7 +120,7 @@ impl TargetType {
             Self::Bool => 1,
             Self::Int(width) | Self::UInt(width) | Self::Enum { width, .. } => *width,
             Self::Float32 | Self::Date32 | Self::DateTime { .. } => 4,
-            Self::Float64 | Self::DateTime64 { .. } => 8,
+            Self::Float64 | Self::DateTime64 { .. } | Self::Time64 { .. } => 8,
             Self::Decimal { precision, .. } => decimal_width(*precision),
             Self::FixedString(size) => *size,
             Self::Date => 2,
@@ -156,6 +160,7 @@ impl fmt::Display for TargetType {
             Self::DateTime64 { precision, timezone: Some(zone) } => {
                 write!(f, "DateTime64({precision}, {})", literal(zone))
             }
+            Self::Time64 { precision } => write!(f, "Time64({precision})"),
             Self::Uuid => f.write_str("UUID"),
             Self::Json(text) => f.write_str(text),
             Self::Enum { width, labels } => {
@@ -192,8 +197,10 @@ mod tests {
             "DateTime('UTC')",
             "DateTime64(6)",
             "DateTime64(3, 'Europe/Berlin')",
+            "Time64(6)",
             "UUID",
             "JSON",
+            "Nullable(JSON)",
             "Enum8('a' = 1, 'it\\'s' = -2)",
             "LowCardinality(Nullable(String))",
             "Nullable(Decimal(10, 2))",
@@ -220,6 +227,8 @@ mod tests {
             "String) x",
             "Tuple(Int8)",
             "DateTime64(10)",
+            "Time64",
+            "Time64(10)",
         ] {
             assert_eq!(TargetType::parse(text), None, "{text}");
         }

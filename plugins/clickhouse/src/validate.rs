@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tarn_batch::Table;
+use tarn_batch::{Table, Type};
 use tarn_sdk::sql::clickhouse::ident;
-use tarn_sdk::{ExistingRows, Failure, Problem, clock};
+use tarn_sdk::{ExistingRows, Failure, Problem, UsualTypes, clock};
 
 use crate::client::{Client, Error, text_rows};
 use crate::config::SERVER_VERSION_MIN;
-use crate::design::{Design, Engine};
-use crate::failure::{GRANT, code, of_error};
+use crate::design::{Design, Engine, chosen_type, unknown_settings};
+use crate::failure::{GRANT, code, of_error, remedy};
 use crate::targets::{Targets, mapping_path};
 
 /// The server's version text.
@@ -36,6 +36,7 @@ pub(crate) fn validate(
     }
     problems.extend(probe(targets, client)?);
     problems.extend(shared_targets(targets));
+    problems.extend(usual_type_problems(targets));
     let present = targets.present(client, schema.iter())?;
     for table in schema {
         problems.extend(table_problems(targets, client, table, &present)?);
@@ -79,7 +80,8 @@ fn probe(targets: &Targets, client: &mut impl Client) -> Result<Option<Problem>,
         let Error { code, message } = error;
         let message =
             format!("the peer's user cannot {right} in its database: {message} (ClickHouse error {code})");
-        return Ok(Some(Problem::new("destination_name", message).with_hint(GRANT)));
+        let hint = remedy(code).unwrap_or(GRANT);
+        return Ok(Some(Problem::new("destination_name", message).with_hint(hint)));
     }
     Ok(None)
 }
@@ -103,6 +105,24 @@ fn shared_targets(targets: &Targets) -> Vec<Problem> {
     problems
 }
 
+/// What is wrong with the mirror's types for columns that have none of their own.
+fn usual_type_problems(targets: &Targets) -> Vec<Problem> {
+    let usual = &targets.config.usual_types;
+    let settings = [
+        ("NUMERIC", &usual.numeric, Type::Numeric { precision: 0, scale: 0 }),
+        ("TIME", &usual.time, Type::Time),
+        ("JSON", &usual.json, Type::Json),
+    ];
+    let problems =
+        settings.into_iter().filter(|(_, text, _)| !text.is_empty()).filter_map(|(name, text, source)| {
+            let why = chosen_type(&source, text).err()?;
+            let message = format!("{}: {why}", name.to_ascii_lowercase());
+            let hint = "choose a type that holds such values, or leave it out";
+            Some(Problem::new(format!("env.TARN_CLICKHOUSE_{name}"), message).with_hint(hint))
+        });
+    problems.collect()
+}
+
 fn table_problems(
     targets: &mut Targets,
     client: &mut impl Client,
@@ -112,11 +132,16 @@ fn table_problems(
     let range = targets.range(client)?;
     let Some((at, mapping)) = targets.mapping(table) else { return Ok(Vec::new()) };
     let path = mapping_path(at);
+    let mut problems = unknown_settings(mapping, table, &path);
     let design = match Design::new(&targets.config, mapping, table, &path) {
-        Ok(design) => design,
-        Err(problems) => return Ok(problems),
+        Ok(design) if problems.is_empty() => design,
+        Ok(_) => return Ok(problems),
+        Err(found) => {
+            problems.extend(found);
+            return Ok(problems);
+        }
     };
-    if let Some(problem) = partition_problem(targets, client, &design, &path)? {
+    if let Some(problem) = form_problem(targets, client, &design, &path)? {
         return Ok(vec![problem]);
     }
     if targets.config.existing_rows == ExistingRows::Replaced || !present.contains(&design.target) {
@@ -137,31 +162,50 @@ fn table_problems(
     }
 }
 
-/// Whether the server takes the expression that the target is to be partitioned by. Only the server knows:
-/// a table of the target's form is made, and removed.
-fn partition_problem(
+/// Whether the server takes what people chose: the expression to partition by, types, codecs. Only the server knows: a
+/// table of the target's form is made, and removed.
+fn form_problem(
     targets: &Targets,
     client: &mut impl Client,
     design: &Design,
     path: &str,
 ) -> Result<Option<Problem>, Failure> {
-    if design.partition_key.is_empty() || design.engine == Engine::Null {
+    let is_partitioned = !design.partition_key.is_empty() && design.engine != Engine::Null;
+    if !is_partitioned && !has_choices(targets, design) {
         return Ok(None);
     }
+    let Some(refusal) = try_form(targets, client, design)? else { return Ok(None) };
+    let whole = Design { partition_key: String::new(), ..design.clone() };
+    let of_partition = is_partitioned && try_form(targets, client, &whole)?.is_none();
+    let (field, hint) = match of_partition {
+        true => ("partition_key", "write an expression of the table's columns, such as toYYYYMM(created_at)"),
+        false => ("columns", "choose types and codecs that the server has, and whose use its settings allow"),
+    };
+    let Error { code, message } = refusal;
+    let message = format!("is refused by the server: {message} (ClickHouse error {code})");
+    Ok(Some(Problem::new(format!("{path}.{field}"), message).with_hint(hint)))
+}
+
+/// Whether a type or codec is somebody's choice.
+fn has_choices(targets: &Targets, design: &Design) -> bool {
+    let of_mirror = targets.config.usual_types != UsualTypes::default();
+    let mappings = targets.config.tables.iter().filter(|mapping| mapping.destination == design.target);
+    of_mirror
+        || mappings.flat_map(|mapping| &mapping.columns).any(|column| !column.destination_type.is_empty())
+}
+
+/// Makes a table of a form and removes it; the server's refusal, if it is one of the form.
+fn try_form(targets: &Targets, client: &mut impl Client, design: &Design) -> Result<Option<Error>, Failure> {
     let probe = Design { target: probe_name(targets), ..design.clone() };
     let made = client.query(&targets.ddl.create(&probe));
     // Nothing of the probe stays. That tables cannot be dropped is found elsewhere.
     let _dropped = client.query(&targets.ddl.drop(&probe.target));
     match made {
         Ok(_) => Ok(None),
-        Err(error) if error.code == 0 => Err(of_error(error, "trying the partition key")),
+        Err(error) if error.code == 0 => Err(of_error(error, "trying the table's form")),
         // Whoever may not create tables is told so once.
-        Err(error) if error.code == code::ACCESS_DENIED => Ok(None),
-        Err(Error { code, message }) => {
-            let message = format!("is refused by the server: {message} (ClickHouse error {code})");
-            let hint = "write an expression of the table's columns, such as toYYYYMM(created_at)";
-            Ok(Some(Problem::new(format!("{path}.partition_key"), message).with_hint(hint)))
-        }
+        Err(error) if matches!(error.code, code::ACCESS_DENIED | code::READONLY) => Ok(None),
+        Err(error) => Ok(Some(error)),
     }
 }
 

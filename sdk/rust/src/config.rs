@@ -74,8 +74,23 @@ pub struct DestinationConfig {
     pub existing_rows: ExistingRows,
     /// Which load the instance is for that goes into tables beside those of the settings; empty for none.
     pub beside: String,
+    /// Types that columns have where their own settings name none.
+    pub usual_types: UsualTypes,
     /// What a queue is told besides.
     pub queue: QueueConfig,
+}
+
+/// Types that a destination would not choose by itself, since not every value of the source's fits; empty for its own
+/// choice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UsualTypes {
+    /// Of numerics without bounds, or with more digits than any type of the destination's has.
+    pub numeric: String,
+    /// Of times of day.
+    pub time: String,
+    /// Of documents.
+    pub json: String,
 }
 
 /// What a queue is told besides the tables, whose destinations are topics.

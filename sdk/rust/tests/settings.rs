@@ -39,6 +39,7 @@ fn absent_settings_have_defaults_and_unknown_ones_are_ignored() {
 fn every_setting_is_read_by_its_documented_name() {
     let config: DestinationConfig = serde_json::from_str(
         r#"{"mirror": "m", "softDeleteColumn": "gone", "syncedAtColumn": "", "cluster": "c", "replicated": true,
+            "usualTypes": {"numeric": "Decimal(76, 38)", "time": "Time64(6)", "json": "JSON"},
             "tables": [{"source": "public.users", "destination": "users", "engine": "e", "partitionKey": "p",
                         "exclude": ["x"],
                         "columns": [{"sourceName": "id", "destinationName": "user_id", "destinationType": "UInt64",
@@ -48,6 +49,11 @@ fn every_setting_is_read_by_its_documented_name() {
     assert_eq!(config.soft_delete_column(), "gone");
     assert_eq!(config.synced_at_column(), DestinationConfig::SYNCED_AT_COLUMN);
     assert_eq!((config.cluster.as_str(), config.replicated), ("c", true));
+    let usual = &config.usual_types;
+    assert_eq!(
+        (usual.numeric.as_str(), usual.time.as_str(), usual.json.as_str()),
+        ("Decimal(76, 38)", "Time64(6)", "JSON")
+    );
     let table = &config.tables[0];
     assert_eq!((table.destination.as_str(), table.partition_key.as_str()), ("users", "p"));
     let column = &table.columns[0];

@@ -366,8 +366,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 inserter.append(piece)
                 piece = body.read()
             result = inserter.finish()
+        self.refuse_swallowed(connection)
         summary = {"written_rows": result.rows_written, "written_bytes": result.bytes_written}
         return b"", self.headers_of("TabSeparated", summary)
+
+    def refuse_swallowed(self, connection):
+        """Raises what the streaming insert that just ended met while its rows were stored: it says nothing of that, and
+        no row is there (a full disk, too many parts, the memory's limit)."""
+        # The connection's query is still the insert.
+        sql = "SELECT code, name, last_error_message FROM system.errors WHERE query_id = queryID() LIMIT 1"
+        met = connection.query(sql, "TSVRaw").bytes().decode(errors="replace").rstrip("\n")
+        if met:
+            code, name, message = met.split("\t", 2)
+            raise Refusal(int(code), name, message)
 
     def is_constrained(self, connection, statement):
         """Whether the table has constraints."""

@@ -70,7 +70,7 @@ fn statement(plan: &Plan, after: &[String], count: u32) -> Result<String, Failur
         (ident(&plan.own.version), ident(&plan.own.deleted), ident(&plan.target));
     Ok(format!(
         "SELECT {key}, {texts}, {deleted} FROM {target} {from} \
-         ORDER BY {key}, {version} DESC LIMIT 1 BY {key} LIMIT {count} {QUIETLY} FORMAT RowBinaryWithNamesAndTypes"
+         ORDER BY {key}, {version} DESC LIMIT 1 BY {key} LIMIT {count} SETTINGS {QUIETLY} FORMAT RowBinaryWithNamesAndTypes"
     ))
 }
 

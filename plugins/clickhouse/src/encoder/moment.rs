@@ -30,18 +30,25 @@ pub(super) fn date_time_64(pair: &Pair, value: &[u8], out: &mut Vec<u8>) -> Resu
     if !pair.range.holds_micros(micros) {
         return Err(Fault::Range);
     }
-    let ticks = match pair.target {
-        TargetType::DateTime64 { precision: 6, .. } => micros,
-        TargetType::DateTime64 { precision: finer @ 7.., .. } => {
-            micros.checked_mul(10i64.pow(u32::from(finer) - 6)).ok_or(Fault::Range)?
-        }
-        TargetType::DateTime64 { precision: coarser, .. } => {
-            divided(micros, 10i64.pow(6 - u32::from(coarser)))?
-        }
-        _ => return Err(Fault::Range),
-    };
-    out.extend_from_slice(&ticks.to_le_bytes());
+    let TargetType::DateTime64 { precision, .. } = pair.target else { return Err(Fault::Range) };
+    out.extend_from_slice(&ticks(micros, precision)?.to_le_bytes());
     Ok(())
+}
+
+/// A time of day, up to 24:00:00.
+pub(super) fn time_64(pair: &Pair, value: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    let TargetType::Time64 { precision } = pair.target else { return Err(Fault::Range) };
+    out.extend_from_slice(&ticks(read_i64(value)?, precision)?.to_le_bytes());
+    Ok(())
+}
+
+/// Microseconds in units of a precision, where they are whole ones.
+fn ticks(micros: i64, precision: u8) -> Result<i64, Fault> {
+    match precision {
+        6 => Ok(micros),
+        finer @ 7.. => micros.checked_mul(10i64.pow(u32::from(finer) - 6)).ok_or(Fault::Range),
+        coarser => divided(micros, 10i64.pow(6 - u32::from(coarser))),
+    }
 }
 
 /// `DateTime` counts its seconds in 32 bits without a sign.

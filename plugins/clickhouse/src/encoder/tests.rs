@@ -115,6 +115,20 @@ fn dates_stay_within_what_the_server_shows() {
 }
 
 #[test]
+fn a_time_of_day_keeps_its_microseconds_and_24_hours() {
+    // B013, B062.
+    let time = |target: &str, micros: i64| encoded(&Type::Time, target, &micros.to_le_bytes());
+    for (target, micros, ticks) in [
+        ("Time64(6)", 86_400_000_000, 86_400_000_000_i64),
+        ("Time64(9)", 86_399_999_999, 86_399_999_999_000),
+        ("Time64(3)", 1_000, 1),
+    ] {
+        assert_eq!(time(target, micros), Ok(ticks.to_le_bytes().to_vec()), "{target}");
+    }
+    assert_eq!(time("Time64(3)", 1_001), Err(Fault::Digits));
+}
+
+#[test]
 fn pairs_that_would_lose_something_have_no_encoder() {
     for (source, target) in [
         (Type::Numeric { precision: 10, scale: 2 }, "Float64"),

@@ -1,6 +1,6 @@
 //! An engine, and a connector on it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use tarn_batch::{Column, Table, Type};
@@ -31,6 +31,16 @@ pub(super) struct Trouble {
     pub(super) refuses_exchange: Cell<bool>,
     /// After so many statements the process ends, at the next one; `None` for never.
     pub(super) dies_after: Cell<Option<Death>>,
+    /// Settings of the user's profile.
+    pub(super) profile: RefCell<Vec<(String, String)>>,
+}
+
+impl Trouble {
+    /// Gives the connector's user a profile.
+    pub(super) fn set_profile(&self, settings: &[(&str, &str)]) {
+        let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        *self.profile.borrow_mut() = settings.collect();
+    }
 }
 
 /// The end of the process at a statement.
@@ -62,14 +72,14 @@ impl Client for Dev {
         if let Some(death) = self.trouble.dies_after.get() {
             if death.statements == 0 {
                 if death.carried_out {
-                    Self::take(self.server.post(&[], sql.as_bytes()))?;
+                    Self::take(self.server.post(&self.trouble.profile.borrow(), sql.as_bytes()))?;
                 }
                 return Err(Error { code: 0, message: "killed".to_owned() });
             }
             let statements = death.statements - 1;
             self.trouble.dies_after.set(Some(Death { statements, ..death }));
         }
-        let answer = Self::take(self.server.post(&[], sql.as_bytes()))?;
+        let answer = Self::take(self.server.post(&self.trouble.profile.borrow(), sql.as_bytes()))?;
         let limit = self.trouble.answer_bytes_max.get();
         if limit > 0 && answer.len() > limit {
             return Err(Error { code: 396, message: "too large".to_owned() });
@@ -82,7 +92,7 @@ impl Client for Dev {
         Ok(Sent {
             server: Rc::clone(&self.server),
             trouble: Rc::clone(&self.trouble),
-            settings: settings.to_vec(),
+            settings: [settings, &self.trouble.profile.borrow()].concat(),
             body: format!("{sql}\n").into_bytes(),
         })
     }

@@ -136,18 +136,19 @@ fn settings_of_columns_are_all_checked() {
             setting("id", |column| column.nullable_enabled = true),
             setting("nmae", |column| column.ordering = 1),
             setting("name", |column| column.destination_type = "Int8".to_owned()),
+            setting("name", |column| column.ordering = 2),
         ];
     });
     let path = "table_mappings[0]";
     assert_eq!(
         problems(&mut scene, &[items()]),
         [
+            format!("{path}.columns[1]: public.t has no column nmae"),
             format!("{path}.engine: engine Log is not known"),
             format!("{path}.partition_key: is not one expression"),
-            format!("{path}.columns[1]: public.t has no column nmae"),
             format!("{path}.columns[0]: key column id may be NULL"),
             format!("{path}.columns[2]: name is text, which Int8 does not hold exactly"),
-            format!("{path}.columns[1].ordering: nmae is not part of the key of public.t"),
+            format!("{path}.columns[3].ordering: name is not part of the key of public.t"),
         ]
     );
 }

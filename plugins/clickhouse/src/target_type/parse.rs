@@ -171,6 +171,9 @@ fn plain(name: &str, arguments: &[Argument]) -> Option<TargetType> {
         ("DateTime64", [Number(precision @ 0..=9), Text(zone)]) => {
             TargetType::DateTime64 { precision: u8::try_from(*precision).ok()?, timezone: Some(zone.clone()) }
         }
+        ("Time64", [Number(precision @ 0..=9)]) => {
+            TargetType::Time64 { precision: u8::try_from(*precision).ok()? }
+        }
         ("FixedString", [Number(size @ 1..=65_535)]) => TargetType::FixedString(usize::try_from(*size).ok()?),
         ("Decimal", [Number(precision @ 1..=76), Number(scale)]) if (0..=*precision).contains(scale) => {
             TargetType::Decimal {
