@@ -187,6 +187,7 @@ impl Allowance {
             ("s3_path", &mut config.s3_path),
             ("region", &mut config.region),
             ("endpoint", &mut config.endpoint),
+            ("s3_root_ca", &mut config.s3_root_ca),
         ] {
             if !text.is_empty() {
                 text.clear();
@@ -237,6 +238,7 @@ mod tests {
             s3_path: "s3://b".into(),
             region: "r".into(),
             endpoint: "e".into(),
+            s3_root_ca: "pem".into(),
             access_key_id: Secret::new("k"),
             secret_access_key: Secret::new("s"),
             ..ClickHouseConfig::default()
@@ -249,7 +251,10 @@ mod tests {
         let hosted = Allowance::new(Edition::Hosted, Some(true));
         let mut config = PeerConfig::Clickhouse(sent);
         let ignored = hosted.strike_ignored(&mut config);
-        assert_eq!(ignored, ["s3_path", "region", "endpoint", "access_key_id", "secret_access_key"]);
+        assert_eq!(
+            ignored,
+            ["s3_path", "region", "endpoint", "s3_root_ca", "access_key_id", "secret_access_key"]
+        );
         let kept =
             ClickHouseConfig { host: "h".into(), password: Secret::new("p"), ..ClickHouseConfig::default() };
         assert_eq!(config, PeerConfig::Clickhouse(kept));

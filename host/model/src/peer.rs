@@ -221,4 +221,6 @@ pub struct ClickHouseConfig {
     pub region: String,
     /// Endpoint of the staging area, where it is not the public one.
     pub endpoint: String,
+    /// PEM of the authorities to trust for the staging area instead of the machine's.
+    pub s3_root_ca: String,
 }

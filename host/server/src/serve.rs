@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tarn_api::{Credentials, Limits, ServerTls};
@@ -13,6 +14,7 @@ use tarn_control::{
     Verifier,
 };
 use tarn_model::chain;
+use tarn_object_store::BucketSettings;
 use tarn_wasm::{Runtime, RuntimeConfig, StartError};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -51,6 +53,14 @@ pub enum ServeError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The authorities of the stage's bucket cannot be read.
+    #[error("stage_s3_root_ca ({}) cannot be read: {source}", path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; set TARN_LISTEN to another address")]
     Listen {
@@ -84,6 +94,7 @@ impl Server {
     pub async fn start(settings: Settings, without_password: bool) -> Result<Self, ServeError> {
         let tls = settings.tls.as_ref();
         let tls = tls.map(|files| certificate::load(&files.certificate, &files.private_key)).transpose()?;
+        let stage_bucket = stage_bucket(&settings)?;
         let catalog = Catalog::open(&settings.catalog_options()).await?;
         if catalog.awaits_rotation() {
             tracing::warn!(
@@ -107,7 +118,7 @@ impl Server {
             bytes_max: settings.stage_bytes_max,
             sealing: settings.stage_sealing,
             owner: settings.allowance.staging_bucket(),
-            bucket: settings.stage_bucket.clone(),
+            bucket: stage_bucket,
         });
         let (journal, writer) = Journal::new(catalog.clone());
         let control = Control::new(
@@ -229,6 +240,16 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+/// The service's own bucket, with the authorities of its file.
+fn stage_bucket(settings: &Settings) -> Result<Option<BucketSettings>, ServeError> {
+    let Some(mut bucket) = settings.stage_bucket.clone() else { return Ok(None) };
+    if let Some(path) = &settings.stage_root_ca {
+        bucket.root_ca = std::fs::read_to_string(path)
+            .map_err(|source| ServeError::Authorities { path: path.clone(), source })?;
+    }
+    Ok(Some(bucket))
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {

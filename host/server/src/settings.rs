@@ -46,6 +46,8 @@ pub struct Settings {
     pub stage_sealing: Sealing,
     /// The service's own bucket for it.
     pub stage_bucket: Option<BucketSettings>,
+    /// File of the authorities to trust for that bucket's service.
+    pub stage_root_ca: Option<PathBuf>,
     /// Edition and switches together.
     pub allowance: Allowance,
     pub catalog_url: Option<Secret>,
@@ -143,6 +145,10 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         _ => None,
     });
     let stage_bucket = stage_bucket(reader);
+    let stage_root_ca = reader.text(&setting::STAGE_S3_ROOT_CA).map(PathBuf::from);
+    if stage_root_ca.is_some() && stage_bucket.is_none() {
+        reader.mistake("stage_s3_root_ca is set and stage_s3_path is not");
+    }
     let secret = |setting| reader.text(setting).map(Secret::new);
     Some(Settings {
         listen: listen?,
@@ -157,6 +163,7 @@ fn read(reader: &mut Reader) -> Option<Settings> {
         stage_bytes_max: u64::from(stage_mib?) << 20,
         stage_sealing: stage_sealing?,
         stage_bucket,
+        stage_root_ca,
         log_format,
         log: log?,
     })
@@ -186,6 +193,8 @@ fn stage_bucket(reader: &mut Reader) -> Option<BucketSettings> {
         secret_access_key: Secret::new(text(&setting::STAGE_S3_SECRET_ACCESS_KEY)),
         region: text(&setting::STAGE_S3_REGION),
         endpoint: text(&setting::STAGE_S3_ENDPOINT),
+        // The file is read when the server starts.
+        root_ca: String::new(),
     };
     if bucket == BucketSettings::default() {
         return None;
@@ -293,6 +302,9 @@ mod tests {
             let error = Settings::load(None, environment(&parts)).expect_err("a part is missing").to_string();
             assert!(error.contains(mistake) && !error.contains("planted"), "{error}");
         }
+        let error = Settings::load(None, environment(&[("TARN_STAGE_S3_ROOT_CA", "ca.pem")]));
+        let error = error.expect_err("authorities of nothing").to_string();
+        assert!(error.contains("stage_s3_root_ca is set and stage_s3_path is not"), "{error}");
         let wrong = [&whole[..], &[("TARN_STAGE_S3_ENDPOINT", "minio:9000")]].concat();
         let error = Settings::load(None, environment(&wrong)).expect_err("no URL").to_string();
         assert!(error.contains("stage_s3_endpoint is not of the form"), "{error}");

@@ -24,6 +24,10 @@ pub(crate) const INSERT_ROWS_MAX: u64 = 1_000_000;
 /// Inserts that are open at the same time: a server takes a hundred queries of everybody together.
 pub(crate) const INSERTS_OPEN_MAX: usize = 4;
 
+/// Inserts that are ended, of other targets, while rows go on: as many as are open again, so that a server has eight of a
+/// mirror's to work on.
+pub(crate) const INSERTS_ENDED_MAX: usize = 4;
+
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;
 

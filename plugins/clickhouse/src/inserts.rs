@@ -5,9 +5,10 @@
 //! it, until that is large, or somebody needs them in the table: a flush, a lookup of earlier rows, a
 //! change of the table.
 //!
-//! While all rows are new ones, an insert that is large is only ended, and the server works on it while the
-//! next one fills. Once a change is among them, one follows the other: were a later insert in the table
-//! and an earlier one not, a write that is repeated would take changes of keys for known.
+//! Inserts of several targets end together, and the server works on them at once. Those of one target follow each
+//! other once a change is among the rows: were a later insert in the table and an earlier one not, a write that is
+//! repeated would take changes of keys for known. While all rows are new ones, an insert that is large is only ended,
+//! and the server works on it while the next one fills.
 
 use std::rc::Rc;
 
@@ -15,7 +16,7 @@ use tarn_sdk::Failure;
 
 use crate::block::Block;
 use crate::client::{Client, Error, Insert};
-use crate::config::{INSERT_BYTES_MAX, INSERT_ROWS_MAX, INSERTS_OPEN_MAX};
+use crate::config::{INSERT_BYTES_MAX, INSERT_ROWS_MAX, INSERTS_ENDED_MAX, INSERTS_OPEN_MAX};
 use crate::failure::of_insert_error;
 use crate::plan::Plan;
 
@@ -23,8 +24,8 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct Inserts<I> {
     open: Vec<Open<I>>,
-    /// The one that is ended and not finished.
-    ended: Option<Open<I>>,
+    /// Those that are ended and not finished, at most one a target, the oldest first.
+    ended: Vec<Open<I>>,
     rows: Rows,
     sent_bytes: u64,
 }
@@ -48,7 +49,7 @@ struct Open<I> {
 
 impl<I: Insert> Inserts<I> {
     pub(crate) fn new() -> Self {
-        Self { open: Vec::new(), ended: None, rows: Rows::New, sent_bytes: 0 }
+        Self { open: Vec::new(), ended: Vec::new(), rows: Rows::New, sent_bytes: 0 }
     }
 
     /// Sends a block's rows and empties the block. They are in the table once the insert is finished.
@@ -76,15 +77,20 @@ impl<I: Insert> Inserts<I> {
 
     /// Notes that what is sent from here on has changes of earlier rows.
     pub(crate) fn note_change(&mut self) -> Result<(), Failure> {
+        if self.rows == Rows::Changed {
+            return Ok(());
+        }
         self.rows = Rows::Changed;
-        self.finish_ended()
+        let open = &self.open;
+        let is_followed = |ended: &Open<I>| open.iter().any(|open| open.plan.target == ended.plan.target);
+        let (followed, alone) = self.ended.drain(..).partition(is_followed);
+        self.ended = alone;
+        Vec::into_iter(followed).try_for_each(Open::finish)
     }
 
     /// Waits until what was sent to a target is in the table.
     pub(crate) fn finish(&mut self, target: &str) -> Result<(), Failure> {
-        if self.ended.as_ref().is_some_and(|ended| ended.plan.target == target) {
-            self.finish_ended()?;
-        }
+        self.finish_ended(target)?;
         match self.open.iter().position(|open| open.plan.target == target) {
             Some(at) => self.finish_at(at),
             None => Ok(()),
@@ -93,7 +99,10 @@ impl<I: Insert> Inserts<I> {
 
     /// Waits until everything that was sent is in its table.
     pub(crate) fn finish_all(&mut self) -> Result<(), Failure> {
-        self.finish_ended()?;
+        self.open.iter_mut().for_each(|open| open.insert.end());
+        while !self.ended.is_empty() {
+            self.ended.remove(0).finish()?;
+        }
         while !self.open.is_empty() {
             self.finish_at(0)?;
         }
@@ -103,13 +112,13 @@ impl<I: Insert> Inserts<I> {
 
     /// Whether everything that was sent is in its table.
     pub(crate) fn are_finished(&self) -> bool {
-        self.open.is_empty() && self.ended.is_none()
+        self.open.is_empty() && self.ended.is_empty()
     }
 
     /// Leaves what is not finished to whoever writes it again.
     pub(crate) fn give_up(&mut self) {
         self.open.clear();
-        self.ended = None;
+        self.ended.clear();
         self.rows = Rows::New;
     }
 
@@ -127,8 +136,11 @@ impl<I: Insert> Inserts<I> {
         if self.open.iter().any(|open| open.plan.target == plan.target) {
             self.finish(&plan.target)?;
         }
+        if self.rows == Rows::Changed {
+            self.finish_ended(&plan.target)?;
+        }
         if self.open.len() >= INSERTS_OPEN_MAX {
-            self.finish_at(0)?;
+            self.end(0)?;
         }
         let mut insert =
             client.insert(&plan.insert_sql, &plan.settings).map_err(|error| failure(plan, error))?;
@@ -142,15 +154,26 @@ impl<I: Insert> Inserts<I> {
         if self.rows == Rows::Changed {
             return self.finish_at(at);
         }
-        self.finish_ended()?;
+        self.end(at)
+    }
+
+    fn end(&mut self, at: usize) -> Result<(), Failure> {
         let mut open = self.open.remove(at);
         open.insert.end();
-        self.ended = Some(open);
+        self.finish_ended(&open.plan.target)?;
+        if self.ended.len() >= INSERTS_ENDED_MAX {
+            self.ended.remove(0).finish()?;
+        }
+        self.ended.push(open);
         Ok(())
     }
 
-    fn finish_ended(&mut self) -> Result<(), Failure> {
-        self.ended.take().map_or(Ok(()), Open::finish)
+    /// Waits for the ended insert of a target, where there is one.
+    fn finish_ended(&mut self, target: &str) -> Result<(), Failure> {
+        match self.ended.iter().position(|ended| ended.plan.target == target) {
+            Some(at) => self.ended.remove(at).finish(),
+            None => Ok(()),
+        }
     }
 
     fn finish_at(&mut self, at: usize) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tarn_e2e::{PATIENCE, Scene};
-use tarn_harness::until_within;
+use tarn_harness::{ClickHouse, Postgres, Tarn, until_within};
 
 const SOURCE: &str = "SELECT id::text, n::text FROM t ORDER BY t.id";
 const TARGET: &str = "SELECT toString(id), toString(n) FROM t FINAL WHERE _tarn_is_deleted = 0 ORDER BY id";
@@ -91,6 +91,49 @@ fn every_class_of_failure_is_told_once_with_what_helps_and_loses_and_doubles_not
         let all = told(&scene).split_off(before);
         assert_eq!(all.len(), 1, "{fault} is told once: {all:#?}");
     }
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+}
+
+/// Fills the server's disk: what is left is less than a row of the mirror's needs.
+fn fill(clickhouse: &ClickHouse) {
+    clickhouse.query("CREATE TABLE filler (s String CODEC(NONE)) ENGINE = MergeTree ORDER BY tuple()");
+    clickhouse.query("SYSTEM STOP MERGES filler");
+    for bytes in [4 << 20, 256 << 10, 16 << 10] {
+        let more = format!("INSERT INTO filler SELECT randomString({bytes})");
+        while clickhouse.try_query(&more).is_ok() {}
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_is_told_of_once_and_nothing_is_lost_when_there_is_room_again() {
+    let clickhouse = ClickHouse::start_on_disk(64);
+    let scene = Scene { postgres: Postgres::start(), clickhouse, tarn: Tarn::start() };
+    scene.create_peers();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, s text);
+         INSERT INTO t SELECT i, 0, md5(i::text) FROM generate_series(1, 100) i",
+    );
+    scene.mirror("t", &[("public.t", "t")], &json!({}));
+    scene.wait_for_state("t", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+    fill(&scene.clickhouse);
+    scene.postgres.query(
+        "UPDATE t SET n = 1 WHERE id % 3 = 0; UPDATE t SET id = -id WHERE id = 7; DELETE FROM t WHERE id = 9;
+         INSERT INTO t SELECT 1000 + i, 1, md5(random()::text) || md5(random()::text) FROM generate_series(1, 20000) i",
+    );
+    let lines = until_within(PATIENCE, "the log tells of the full disk", || {
+        let lines = told(&scene);
+        (!lines.is_empty()).then_some(lines)
+    });
+    assert!(lines[0].contains("make room on the server's disk"), "{lines:#?}");
+    // It is tried again and again, and told of once.
+    let stage = || status(&scene)["cdcStatus"]["stage"]["entries"].clone();
+    until_within(PATIENCE, "the changes wait in the stage", || (stage() != "0").then_some(()));
+    assert_eq!(scene.state("t"), "STATUS_RUNNING");
+    scene.clickhouse.query("DROP TABLE filler SYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+    assert_eq!(told(&scene).len(), 1, "{:#?}", told(&scene));
     let verification = scene.verify("t");
     assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
 }

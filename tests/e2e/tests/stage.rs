@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tarn_e2e::{Certificate, Scene};
-use tarn_harness::{Bucket, until, until_within};
+use tarn_harness::{Bucket, Tarn, until, until_within};
 
 const SOURCE: &str = "SELECT id::text, n::text, md5(big), to_jsonb(t)->>'late' FROM t ORDER BY t.id";
 const TARGET: &str =
@@ -400,16 +400,131 @@ fn a_peer_with_a_bucket_that_cannot_be_used_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_bucket_by_https_is_trusted_by_the_machines_authorities_alone() {
+fn a_bucket_by_https_is_trusted_by_its_peers_authorities_or_else_the_machines_alone() {
     let certificate = Certificate::of("127.0.0.1");
     let bucket = Bucket::start_with_https(certificate.file(), certificate.key_file());
     let stranger = Scene::start();
-    let answer = name_bucket(&stranger, &bucket.staging());
-    let message = answer["message"].as_str().unwrap_or_default();
-    assert!(answer["status"] == "FAILED" && message.contains("certificate"), "{answer}");
+    let pem = |certificate: &Certificate| std::fs::read_to_string(certificate.file()).expect("a file");
+    let another = pem(&Certificate::of("127.0.0.1"));
+    for authorities in ["", &another] {
+        let mut staging = bucket.staging();
+        staging["s3_root_ca"] = authorities.into();
+        let answer = name_bucket(&stranger, &staging);
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert!(answer["status"] == "FAILED" && message.contains("certificate"), "{answer}");
+    }
+    let mut staging = bucket.staging();
+    staging["s3_root_ca"] = pem(&certificate).into();
+    assert_eq!(name_bucket(&stranger, &staging)["status"], "CREATED");
+    assert!(bucket.log().contains("DELETE"), "it was tried: {}", bucket.log());
     drop(stranger);
     let authorities = certificate.file().display().to_string();
     let scene = Scene::start_with(&[], &[("SSL_CERT_FILE", &authorities)]);
     assert_eq!(name_bucket(&scene, &bucket.staging())["status"], "CREATED");
-    assert!(bucket.log().contains("DELETE"), "it was tried: {}", bucket.log());
+}
+
+#[test]
+fn the_services_bucket_keeps_changes_over_kills_whatever_bucket_a_peer_names_in_the_hosted_edition() {
+    let certificate = Certificate::of("127.0.0.1");
+    let bucket = Bucket::start_with_https(certificate.file(), certificate.key_file());
+    let of_peer = Bucket::start();
+    let authorities = certificate.file().display().to_string();
+    let scene = Scene::start_with(
+        &[],
+        &[
+            ("TARN_EDITION", "hosted"),
+            ("TARN_STAGE_S3_PATH", "s3://tarn-rows/of/all"),
+            ("TARN_STAGE_S3_ACCESS_KEY_ID", bucket.key()),
+            ("TARN_STAGE_S3_SECRET_ACCESS_KEY", bucket.secret()),
+            ("TARN_STAGE_S3_ENDPOINT", &bucket.endpoint()),
+            ("TARN_STAGE_S3_ROOT_CA", &authorities),
+        ],
+    );
+    assert_eq!(name_bucket(&scene, &of_peer.staging())["status"], "CREATED");
+    let mut scene = mirrored_by(scene);
+    scene.clickhouse.kill();
+    for round in 1..=3 {
+        scene.postgres.query(&format!(
+            "UPDATE t SET n = n + 1 WHERE id % {round} = 0; UPDATE t SET id = -id WHERE id = {round} * 11;
+             INSERT INTO t (id, n) SELECT {round} * 10000 + i, {round} FROM generate_series(1, 500) i"
+        ));
+        if round < 3 {
+            wait_until_confirmed(&scene);
+        }
+        scene.tarn.kill();
+        scene.tarn.start_again();
+    }
+    wait_until_confirmed(&scene);
+    let told = stage(&scene);
+    let place = format!("s3://tarn-rows/of/all at {}", bucket.endpoint());
+    assert_eq!((&told["place"], &told["error"]), (&json!(place), &json!("")), "{told}");
+    let objects = bucket.objects();
+    assert!(
+        !objects.is_empty() && objects.iter().all(|(name, _)| name.starts_with("of/all/tarn/")),
+        "{objects:?}"
+    );
+    assert!(of_peer.objects().is_empty(), "{:?}", of_peer.objects());
+    scene.clickhouse.start_again();
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE);
+    until_within(tarn_e2e::PATIENCE, "nothing waits any more", || {
+        (stage(&scene)["entries"] == "0").then_some(())
+    });
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+    scene.tarn.stop();
+    scene.tarn.start_again();
+    until_within(tarn_e2e::PATIENCE, "the bucket is empty", || bucket.objects().is_empty().then_some(()));
+}
+
+#[test]
+fn a_server_whose_buckets_authorities_are_not_there_says_so_and_does_not_start() {
+    let mut tarn = Tarn::launch(&[
+        ("TARN_STAGE_S3_PATH", "s3://rows"),
+        ("TARN_STAGE_S3_ACCESS_KEY_ID", "key"),
+        ("TARN_STAGE_S3_SECRET_ACCESS_KEY", "secret"),
+        ("TARN_STAGE_S3_ROOT_CA", "/nowhere/ca.pem"),
+    ]);
+    assert!(!tarn.wait_for_end());
+    assert!(tarn.log().contains("stage_s3_root_ca (/nowhere/ca.pem) cannot be read"), "{}", tarn.log());
+}
+
+#[test]
+fn without_room_changes_wait_at_the_source_over_restarts_and_what_waited_before_is_delivered() {
+    let mut scene = mirrored(&[]);
+    let confirmed = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'tarn_slot_t'";
+    scene.clickhouse.kill();
+    scene.postgres.query("UPDATE t SET n = 1 WHERE id < 500; INSERT INTO t (id, n) VALUES (5000, 1)");
+    wait_until_confirmed(&scene);
+    assert_ne!(stage(&scene)["entries"], "0");
+    scene.tarn.stop();
+    scene.tarn.set("TARN_STAGE_MIB_MAX", "0");
+    scene.tarn.start_again();
+    // The slot stays where it is.
+    let before = scene.postgres.scalar(confirmed);
+    scene.postgres.query("UPDATE t SET n = 2 WHERE id < 300; UPDATE t SET id = 6000 WHERE id = 5000; DELETE FROM t WHERE id = 7");
+    let tries = |scene: &Scene| scene.log("t").matches("failed, the next is in").count();
+    for end in [Tarn::kill as fn(&mut Tarn), |tarn: &mut Tarn| assert!(tarn.stop())] {
+        until_within(tarn_e2e::PATIENCE, "the destination was tried", || (tries(&scene) > 0).then_some(()));
+        assert_eq!(scene.postgres.scalar(confirmed), before);
+        assert_eq!(scene.state("t"), "STATUS_RUNNING");
+        end(&mut scene.tarn);
+        scene.tarn.start_again();
+    }
+    let told = stage(&scene);
+    assert_eq!((&told["place"], &told["error"]), (&json!(""), &json!("")), "{told}");
+    scene.clickhouse.start_again();
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE);
+    wait_until_confirmed(&scene);
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+    // From now on nothing is put there at all.
+    scene.clickhouse.kill();
+    let before = scene.postgres.scalar(confirmed);
+    scene.postgres.query("UPDATE t SET n = 3 WHERE id < 200");
+    until_within(tarn_e2e::PATIENCE, "the status tells of the destination", || {
+        scene.log("t").contains("the destination").then_some(())
+    });
+    assert_eq!((&stage(&scene)["entries"], scene.postgres.scalar(confirmed)), (&json!("0"), before));
+    scene.clickhouse.start_again();
+    scene.wait_until_equal(SOURCE_WITHOUT_LATE, TARGET_WITHOUT_LATE);
 }

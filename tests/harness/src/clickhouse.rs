@@ -15,6 +15,7 @@ use crate::http::{HttpAnswer, Request, percent_encoded};
 use crate::port::free_port;
 use crate::process::{self, Process};
 use crate::server_url::ServerUrl;
+use crate::small_disk;
 use crate::tsv;
 use crate::venv;
 use crate::wait::until_within;
@@ -52,12 +53,19 @@ impl ClickHouse {
         }))
     }
 
+    /// An engine of its own on a disk of so many MiB. It forgets everything when it is stopped.
+    #[must_use]
+    pub fn start_on_disk(mib: u32) -> Self {
+        let engine = Engine::start_with(|_| None, Some(mib));
+        Self::with_database((engine.address(), Server::Own(engine)))
+    }
+
     /// An engine of its own that serves HTTPS on a second port, with a certificate and its key, and takes
     /// clients with a certificate of `client_authority` only, where one is given. All are PEM.
     #[must_use]
     pub fn start_with_https(certificate: &str, key: &str, client_authority: Option<&str>) -> Self {
         let engine =
-            Engine::start_with(|folder| Some(Https::new(folder, certificate, key, client_authority)));
+            Engine::start_with(|folder| Some(Https::new(folder, certificate, key, client_authority)), None);
         Self::with_database((engine.address(), Server::Own(engine)))
     }
 
@@ -261,6 +269,8 @@ struct Engine {
     folder: TempDir,
     port: u16,
     https: Option<Https>,
+    /// The size of its disk, if it is to be a small one.
+    disk_mib: Option<u32>,
 }
 
 /// What HTTPS needs: a port, and files in the engine's folder.
@@ -290,14 +300,14 @@ impl Https {
 
 impl Engine {
     fn start() -> Self {
-        Self::start_with(|_| None)
+        Self::start_with(|_| None, None)
     }
 
-    fn start_with(https: impl FnOnce(&Path) -> Option<Https>) -> Self {
+    fn start_with(https: impl FnOnce(&Path) -> Option<Https>, disk_mib: Option<u32>) -> Self {
         let folder =
             tempfile::Builder::new().prefix("tarn-clickhouse-").tempdir().expect("a folder can be made");
         let https = https(folder.path());
-        let mut engine = Self { process: None, folder, port: 0, https };
+        let mut engine = Self { process: None, folder, port: 0, https, disk_mib };
         for _ in 0..START_ATTEMPTS_MAX {
             engine.port = free_port();
             if let Some(https) = &mut engine.https {
@@ -322,11 +332,16 @@ impl Engine {
     /// Starts the process and waits; false when it ended instead.
     fn serve(&mut self) -> bool {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
-        let mut command = Command::new(venv::program("python"));
+        let data = self.folder.path().join("data");
+        let python = venv::program("python");
+        let mut command = match self.disk_mib {
+            Some(mib) => small_disk::on(mib, &data, &python),
+            None => Command::new(python),
+        };
         command
             .arg(script)
             .arg("--path")
-            .arg(self.folder.path().join("data"))
+            .arg(data)
             .args(["--port", &self.port.to_string(), "--user", USER, "--verbose"])
             .arg("--faults")
             .arg(self.faults())

@@ -23,3 +23,9 @@ pub(crate) const START_ATTEMPTS_MAX: u32 = 5;
 
 /// How much of a process' log a failure shows.
 pub(crate) const LOG_TAIL_BYTES: usize = 8 << 10;
+
+/// The first port that servers get: below it are those that are known.
+pub(crate) const PORT_FIRST: u16 = 18_000;
+
+/// The last one: connections' own ends begin behind it.
+pub(crate) const PORT_LAST: u16 = 32_000;

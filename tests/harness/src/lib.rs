@@ -30,6 +30,7 @@ mod postgres;
 mod process;
 mod schemathesis;
 mod server_url;
+mod small_disk;
 mod sshd;
 mod tarn;
 mod tsv;

@@ -43,6 +43,10 @@ pub enum Mutant {
     StagedLate,
     /// The stage forgets an entry when it gives it out, not when it is delivered.
     ForgottenBeforeDelivered,
+    /// An entry that was removed from the stage is there again in the next life.
+    RemovedComesBack,
+    /// A put into the stage that was given up ends later, in the place of what was put there since.
+    PutEndsLate,
     /// A row that got another key stays under the old one as well.
     OldKeyStays,
     /// Rows of the load have versions of the point they were read at plus a lot: they beat the stream.

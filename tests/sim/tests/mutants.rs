@@ -108,6 +108,16 @@ fn a_stage_that_forgets_what_is_not_delivered_is_caught() {
     assert_caught(Mutant::ForgottenBeforeDelivered, Scenario::Stream);
 }
 
+#[test]
+fn a_removed_entry_that_comes_back_is_caught() {
+    assert_caught(Mutant::RemovedComesBack, Scenario::Stream);
+}
+
+#[test]
+fn a_put_that_ends_late_is_caught() {
+    assert_caught(Mutant::PutEndsLate, Scenario::Stream);
+}
+
 // B193
 #[test]
 fn a_row_left_under_its_old_key_is_caught() {

@@ -280,10 +280,11 @@ async fn staging_settings_are_taken_flat_and_nested() {
     let fixture = Fixture::new().await;
     let mut peer = clickhouse_peer("c");
     peer["clickhouse_config"]["s3"] = json!({"url": "s3://bucket/prefix", "accessKeyId": "planted-key-id",
-        "secret_access_key": "planted-secret-key", "region": "eu-1", "endpoint": "http://minio"});
+        "secret_access_key": "planted-secret-key", "region": "eu-1", "endpoint": "http://minio", "rootCa": "pem"});
     assert_eq!(create(&fixture, peer, json!({})).await["status"], "CREATED");
     let config = fixture.get("peers/info/c").await.ok()["peer"]["clickhouseConfig"].clone();
     assert_eq!((&config["s3Path"], &config["region"]), (&json!("s3://bucket/prefix"), &json!("eu-1")));
+    assert_eq!(config["s3RootCa"], "pem");
     assert_eq!(
         (&config["accessKeyId"], &config["secretAccessKey"]),
         (&json!("********"), &json!("********"))

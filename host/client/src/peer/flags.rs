@@ -132,6 +132,9 @@ pub struct ClickHouseFlags {
     /// Endpoint of the staging area, where it is not the public one.
     #[arg(long, default_value = "", value_name = "URL")]
     s3_endpoint: String,
+    /// File with the authorities to trust for the staging area, PEM; the machine's without it.
+    #[arg(long, value_name = "FILE")]
+    s3_root_ca_file: Option<PathBuf>,
     /// Environment variable that holds the access key of the staging area.
     #[arg(long, value_name = "VARIABLE")]
     s3_access_key_id_env: Option<String>,
@@ -251,6 +254,7 @@ impl ClickHouseFlags {
             s3_path: self.s3_path,
             region: self.s3_region,
             endpoint: self.s3_endpoint,
+            s3_root_ca: text_of(self.s3_root_ca_file)?,
             access_key_id: optional(self.s3_access_key_id_env.as_deref())?,
             secret_access_key: optional(self.s3_secret_access_key_env.as_deref())?,
             ..ClickHouseConfig::default()

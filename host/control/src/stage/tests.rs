@@ -384,6 +384,7 @@ async fn the_services_bucket_serves_whoever_has_none_and_in_the_hosted_edition_a
         secret_access_key: Secret::new(own.secret()),
         endpoint: own.endpoint(),
         region: String::new(),
+        root_ca: String::new(),
     };
     let with = |owner| {
         let bucket = Some(bucket.clone());

@@ -58,7 +58,7 @@ impl Bucket {
             // Services that speak like S3 differ in what they take of a request that deletes many.
             .with_disable_bulk_delete(true)
             .with_retry(retry)
-            .with_http_connector(Requests::new(&endpoint))
+            .with_http_connector(Requests::new(&endpoint, &settings.root_ca))
             .build()
             .map_err(|error| Error::Settings {
                 field: "s3_path",

@@ -34,13 +34,14 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// To the server of `endpoint`. Opens nothing.
-    pub(crate) fn new(endpoint: &str) -> Self {
+    /// To the server of `endpoint`, whose certificate these authorities vouch for (PEM; empty for the machine's). Opens
+    /// nothing.
+    pub(crate) fn new(endpoint: &str, root_ca: &str) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_DEADLINE)
             .pool_max_idle_per_host(PARALLEL_MAX)
-            .build(Connector);
+            .build(Connector { root_ca: root_ca.into() });
         let address = endpoint.trim_start_matches("https://").trim_start_matches("http://");
         Self { http, address: address.into() }
     }
@@ -129,9 +130,12 @@ impl HttpConnector for Requests {
     }
 }
 
-/// Connects to where a URL says, with TLS by its scheme and the machine's authorities.
-#[derive(Clone, Copy, Debug)]
-struct Connector;
+/// Connects to where a URL says, with TLS by its scheme.
+#[derive(Clone, Debug)]
+struct Connector {
+    /// PEM; empty for the machine's authorities.
+    root_ca: Arc<str>,
+}
 
 impl Service<Uri> for Connector {
     type Response = HttpStream;
@@ -143,6 +147,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
+        let root_ca = Arc::clone(&self.root_ca);
         Box::pin(async move {
             let encrypted = uri.scheme_str() == Some("https");
             let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -153,7 +158,7 @@ impl Service<Uri> for Connector {
                 let tls = TlsSettings {
                     verification: Verification::Full,
                     server_name: host,
-                    root_ca: String::new(),
+                    root_ca: root_ca.to_string(),
                     client: None,
                 };
                 stream = stream.encrypt(&tls, end.saturating_duration_since(Instant::now())).await?;

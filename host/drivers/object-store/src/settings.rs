@@ -21,6 +21,8 @@ pub struct BucketSettings {
     pub region: String,
     /// `http://…` or `https://…` of a service that is not AWS; empty means AWS.
     pub endpoint: String,
+    /// PEM of the authorities to trust; empty means the machine's.
+    pub root_ca: String,
 }
 
 impl BucketSettings {
@@ -32,6 +34,7 @@ impl BucketSettings {
             secret_access_key: config.secret_access_key.clone(),
             region: config.region.clone(),
             endpoint: config.endpoint.clone(),
+            root_ca: config.s3_root_ca.clone(),
         })
     }
 

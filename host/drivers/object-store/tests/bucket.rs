@@ -14,6 +14,7 @@ fn settings(service: &Service) -> BucketSettings {
         secret_access_key: Secret::new(service.secret()),
         region: String::new(),
         endpoint: service.endpoint(),
+        root_ca: String::new(),
     }
 }
 

@@ -177,6 +177,13 @@ pub const STAGE_S3_ENDPOINT: Setting = Setting {
     meaning: "service of that bucket, where it is not AWS",
 };
 
+pub const STAGE_S3_ROOT_CA: Setting = Setting {
+    name: "stage_s3_root_ca",
+    form: "a file in PEM",
+    default: Preset::Otherwise("the machine's"),
+    meaning: "authorities to trust for that service",
+};
+
 pub const CATALOG_URL: Setting = Setting {
     name: "catalog_url",
     form: "a postgres:// URL",
@@ -213,7 +220,7 @@ pub const LOG_FORMAT: Setting = Setting {
 };
 
 /// All of them, in the order of the operator's page.
-pub const SETTINGS: [&Setting; 26] = [
+pub const SETTINGS: [&Setting; 27] = [
     &LISTEN,
     &TLS_CERTIFICATE,
     &TLS_PRIVATE_KEY,
@@ -235,6 +242,7 @@ pub const SETTINGS: [&Setting; 26] = [
     &STAGE_S3_SECRET_ACCESS_KEY,
     &STAGE_S3_REGION,
     &STAGE_S3_ENDPOINT,
+    &STAGE_S3_ROOT_CA,
     &CATALOG_URL,
     &SEALING_KEY,
     &SEALING_KEY_PREVIOUS,

@@ -94,10 +94,11 @@ fn write_two_inserts(scene: &mut Scene, first: &[u8]) -> u32 {
         }
         write(scene, &rows.batch());
     }
+    let ended = scene.trouble.ends.get();
     scene.connector.flush().expect("the rows are flushed");
     assert_eq!(scene.trouble.inserts.get(), 2);
     assert_eq!(scene.rows("SELECT count(), sum(length(name)) FROM t FINAL"), ["80000|80000000"]);
-    scene.trouble.ends.get()
+    ended
 }
 
 #[test]
@@ -111,6 +112,68 @@ fn an_insert_with_changes_is_in_the_table_before_the_next_one_begins() {
     let mut scene = scene();
     let changed = Rows::new(&items(), 1).insert(&[int(1), text("a")]).update(&[int(1), text("b")]).batch();
     assert_eq!(write_two_inserts(&mut scene, &changed), 0);
+}
+
+/// Many targets, each with a change, and the tables of their sources.
+fn many(count: usize) -> (Scene, Vec<Table>) {
+    let mut scene = Scene::with(|config| {
+        config.tables = (0..count)
+            .map(|at| tarn_sdk::DestinationTable {
+                source: format!("public.t{at}"),
+                destination: format!("t{at}"),
+                ..tarn_sdk::DestinationTable::default()
+            })
+            .collect();
+    });
+    let tables: Vec<_> = (0..count)
+        .map(|at| {
+            let columns = [("id", Type::Int8, false), ("name", Type::Text, true)];
+            Table { id: 20_000 + u32::try_from(at).expect("few"), ..table(&format!("t{at}"), &columns) }
+        })
+        .collect();
+    tables.iter().for_each(|table| scene.prepare(table));
+    (scene, tables)
+}
+
+#[test]
+fn inserts_of_several_tables_are_worked_on_at_once_and_those_of_one_follow_each_other() {
+    let (mut scene, tables) = many(12);
+    let mut rows = Rows::new(&tables[0], 100);
+    for round in 0..3 {
+        for table in &tables {
+            rows.of(table).insert(&[int(round), text("a")]).update(&[int(0), text(&format!("{round}"))]);
+        }
+    }
+    // All rows of a table in one write join one insert; no more than eight wait at a time.
+    write(&mut scene, &rows.batch());
+    assert_eq!(scene.trouble.inserts.get(), 12);
+    assert_eq!((scene.trouble.ends.get(), scene.trouble.finished.get()), (8, 4), "four are open, four ended");
+    scene.connector.flush().expect("the rows are flushed");
+    assert_eq!((scene.trouble.ends.get(), scene.trouble.finished.get()), (12, 12));
+    for at in 0..12 {
+        assert_eq!(
+            scene.rows(&format!("SELECT id, name FROM t{at} FINAL ORDER BY id")),
+            ["0|2", "1|a", "2|a"]
+        );
+    }
+    // Changes of one table in the next write follow what was ended of it.
+    let mut first = Rows::new(&tables[0], 1000);
+    let mut second = Rows::new(&tables[0], 2000);
+    for table in &tables {
+        first.of(table).update_key(int(1), &[int(7), text("b")]);
+        second.of(table).update_key(int(7), &[int(8), text("c")]);
+    }
+    write(&mut scene, &first.batch());
+    write(&mut scene, &second.batch());
+    write(&mut scene, &first.batch());
+    write(&mut scene, &second.batch());
+    scene.connector.flush().expect("the rows are flushed");
+    for at in 0..12 {
+        assert_eq!(
+            scene.rows(&format!("SELECT id, name FROM t{at} FINAL ORDER BY id")),
+            ["0|2", "2|a", "8|c"]
+        );
+    }
 }
 
 #[test]

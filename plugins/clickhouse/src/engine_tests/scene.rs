@@ -24,8 +24,10 @@ pub(super) struct Trouble {
     /// Answers larger than this are refused; 0 for no limit.
     pub(super) answer_bytes_max: Cell<usize>,
     pub(super) inserts: Cell<u32>,
-    /// Inserts that were ended while others went on.
+    /// Inserts that were ended before they were waited for.
     pub(super) ends: Cell<u32>,
+    /// Inserts that were waited for.
+    pub(super) finished: Cell<u32>,
     pub(super) queries: Cell<u32>,
     /// The database has no EXCHANGE.
     pub(super) refuses_exchange: Cell<bool>,
@@ -118,6 +120,7 @@ impl Insert for Sent {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
+        self.trouble.finished.set(self.trouble.finished.get() + 1);
         Dev::take(self.server.post(&self.settings, &self.body))?;
         match self.trouble.lost_answers.get() {
             0 => Ok(()),

@@ -75,6 +75,8 @@ struct Staging {
     region: String,
     /// Its endpoint, where it is not the public one.
     endpoint: String,
+    /// PEM of the authorities to trust instead of the machine's.
+    root_ca: String,
 }
 
 /// A kind, also one that does not exist: the answer names it.
@@ -169,6 +171,7 @@ fn unnest(config: &mut ClickHouseConfig, staging: Staging) {
         (&mut config.s3_path, staging.url),
         (&mut config.region, staging.region),
         (&mut config.endpoint, staging.endpoint),
+        (&mut config.s3_root_ca, staging.root_ca),
     ] {
         if flat.is_empty() {
             *flat = nested;
