@@ -120,7 +120,11 @@ impl Producer {
     pub async fn close(mut self) {
         let Some(open) = self.0.take() else { return };
         // Nobody can do anything about a panic in there, and nothing of it would be committed.
-        drop(blocking(move || Ok(drop(open))).await);
+        let ended = blocking(move || {
+            drop(open);
+            Ok(())
+        });
+        drop(ended.await);
     }
 
     fn opened(&self) -> Result<Arc<Open>, Error> {
