@@ -91,7 +91,7 @@ pub(super) fn identity(stage: RecordStage, table: &Table, row: &Row<'_>) -> Stri
         let parts = [kind, stage.name().as_bytes(), name.as_bytes(), key, &message];
         letter_digest(if message.is_empty() { &parts[..4] } else { &parts })
     };
-    if is_loaded(row) {
+    if row.is_of_load() {
         return digest(b"load", &key_bytes(table, row, Image::Newest));
     }
     digest(b"stream", &row.version().to_u128().to_be_bytes())
@@ -141,12 +141,6 @@ pub(super) fn row_keys(stage: RecordStage, table: &Table, row: &Row<'_>) -> Vec<
         }
     }
     keys
-}
-
-/// Whether a load read the row: no transaction made it.
-fn is_loaded(row: &Row<'_>) -> bool {
-    let header = row.header();
-    header.transaction == 0 && header.commit_time_us == RowHeader::TIME_UNKNOWN
 }
 
 /// Whether a change leaves values out that only the row before it has.
