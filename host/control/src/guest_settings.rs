@@ -8,6 +8,9 @@ use crate::{queue_settings, usual_types};
 /// The mirror's `env` that says whether large transactions are taken before they commit.
 const IN_PROGRESS: &str = "TARN_STREAM_IN_PROGRESS";
 
+/// The mirror's `env` that says whether tables whose rows the source wrote anew are read again.
+const REREAD: &str = "TARN_REREAD";
+
 /// What an instance of a destination is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Errand<'a> {
@@ -36,6 +39,8 @@ pub(crate) fn source(spec: &MirrorSpec, destination: &Peer, loading: &[String]) 
         "messages": !spec.script.is_empty(),
         "relations": relations,
         "inProgress": spec.env.get(IN_PROGRESS).is_some_and(|value| value == "true"),
+        // In a queue they would be changes that nobody made.
+        "rereads": !destination.config.is_queue() && spec.env.get(REREAD).is_none_or(|value| value != "false"),
     })
     .to_string()
 }

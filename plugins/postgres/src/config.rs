@@ -85,6 +85,14 @@ pub(crate) const COUNTED_BYTES_MAX: u64 = 10 << 30;
 /// little is left: it takes some, and without it there is not even a guess.
 pub(crate) const LOOK_UP_MS_MIN: u32 = 2_000;
 
+/// How long the reading of a table that was written anew waits for the table's lock, in milliseconds: the stream waits
+/// meanwhile, and so does whoever wants the table behind it.
+pub(crate) const AGAIN_LOCK_MS: u32 = 500;
+
+/// Time until a table that could not be read again is tried once more, in microseconds: a connection and some statements
+/// of the catalog each time.
+pub(crate) const AGAIN_PAUSE_US: u64 = 1_000_000;
+
 /// Keys that rows are looked up by at once: the contract's bound. A statement of so many is planned in
 /// milliseconds.
 pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;

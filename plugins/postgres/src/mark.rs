@@ -24,6 +24,45 @@ pub(crate) struct Mark {
     pub(crate) delivered: Attributes,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
+    /// Whether its rows are, or were, to be read again.
+    pub(crate) again: Again,
+}
+
+/// Whether the rows of a table that was written anew are read again ([`crate::stream`]'s `again`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// There is nothing to read.
+    #[default]
+    No,
+    /// They have to be.
+    Due,
+    /// They were, as they were before this place: the stream may be behind it.
+    Until(Lsn),
+}
+
+impl Again {
+    /// Whether the destination may lack what a change of this commit leaves out.
+    #[inline]
+    pub(crate) fn may_lack(self, commit: Lsn) -> bool {
+        match self {
+            Self::No => false,
+            Self::Due => true,
+            Self::Until(until) => commit < until,
+        }
+    }
+
+    /// As a number: one after the last place stands for rows that are still to be read.
+    fn to_number(self) -> Option<u64> {
+        match self {
+            Self::No => None,
+            Self::Due => Some(u64::MAX),
+            Self::Until(Lsn(until)) => Some(until),
+        }
+    }
+
+    fn from_number(number: u64) -> Self {
+        if number == u64::MAX { Self::Due } else { Self::Until(Lsn(number)) }
+    }
 }
 
 /// Marks of the mapped tables, each with a name of its own.
@@ -54,7 +93,7 @@ impl Marks {
     pub(crate) fn add(&mut self, name: &TableName, oid: u32, file: u32, delivered: Attributes) {
         let name = digest(name);
         if let Err(at) = self.place(name) {
-            self.tables.insert(at, Mark { name, oid, file, delivered, entry: None });
+            self.tables.insert(at, Mark { name, oid, file, delivered, entry: None, again: Again::No });
         }
     }
 
@@ -71,17 +110,29 @@ impl Marks {
         }
     }
 
-    /// Forgets the entries that the stream has passed.
+    /// Forgets the entries, and the rows that were read again, that the stream has passed.
     pub(crate) fn pass(&mut self, end: Lsn) {
         for mark in &mut self.tables {
             mark.entry = mark.entry.filter(|entry| entry.until > end);
+            if matches!(mark.again, Again::Until(until) if until <= end) {
+                mark.again = Again::No;
+            }
         }
     }
 
-    /// Appends the marks: how many entries there are (4 bytes), and each with the digest of the table's name (8), the
-    /// transaction (4) and the place (8); the horizon (8), then for each table the digest of its name (8), its number
+    /// Appends the marks: how many tables are read again (4 bytes), and each with the digest of its name (8) and the place
+    /// (8, all bits set where it is still to be read); how many entries there are (4), and each with the digest of the
+    /// table's name (8), the transaction (4) and the place (8); the horizon (8), then for each table the digest of its name (8), its number
     /// and its file's (4 each), and the columns. Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let again = self.tables.iter().filter_map(|mark| Some((mark.name, mark.again.to_number()?)));
+        let again: Vec<(u64, u64)> = again.collect();
+        let count = u32::try_from(again.len()).expect("a database has fewer tables than numbers for them");
+        out.extend_from_slice(&count.to_le_bytes());
+        for (name, until) in again {
+            out.extend_from_slice(&name.to_le_bytes());
+            out.extend_from_slice(&until.to_le_bytes());
+        }
         let entries = self.tables.iter().filter_map(|mark| Some((mark.name, mark.entry?)));
         let entries: Vec<(u64, Entry)> = entries.collect();
         let count = u32::try_from(entries.len()).expect("a database has fewer tables than numbers for them");
@@ -102,6 +153,24 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut again = Vec::new();
+        for _ in 0..u32::from_le_bytes(*count) {
+            let (name, after) = rest.split_first_chunk()?;
+            let (until, after) = after.split_first_chunk()?;
+            again.push((u64::from_le_bytes(*name), Again::from_number(u64::from_le_bytes(*until))));
+            rest = after;
+        }
+        let mut marks = Self::read_with_entries(rest)?;
+        for (name, again) in again {
+            let at = marks.place(name).ok()?;
+            marks.tables[at].again = again;
+        }
+        Some(marks)
+    }
+
+    /// The same of bytes from when no table was read again.
+    pub(crate) fn read_with_entries(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk()?;
         let mut entries = Vec::new();
         for _ in 0..u32::from_le_bytes(*count) {
@@ -130,11 +199,17 @@ impl Marks {
             let (file, after) = after.split_first_chunk()?;
             let (delivered, after) = Attributes::read(after)?;
             let (oid, file) = (u32::from_le_bytes(*oid), u32::from_le_bytes(*file));
-            tables.push(Mark { name: u64::from_le_bytes(*name), oid, file, delivered, entry: None });
+            let name = u64::from_le_bytes(*name);
+            tables.push(Mark { name, oid, file, delivered, entry: None, again: Again::No });
             rest = after;
         }
         tables.sort_by_key(|mark| mark.name);
         Some(Self { horizon: u64::from_le_bytes(*horizon), tables })
+    }
+
+    /// Whether rows of a table have to be read again.
+    pub(crate) fn is_any_due(&self) -> bool {
+        self.tables.iter().any(|mark| mark.again == Again::Due)
     }
 
     /// Where the mark of a name is, or belongs.
@@ -173,6 +248,15 @@ mod tests {
         marks.pass(Lsn(69));
         assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
         marks.pass(Lsn(70));
+        for again in [Again::Due, Again::Until(Lsn(90))] {
+            marks.get_mut(&names[0]).expect("it is marked").again = again;
+            bytes.clear();
+            marks.write(&mut bytes);
+            assert_eq!(Marks::read(&bytes), Some(marks.clone()));
+        }
+        assert!(marks.get(&names[0]).is_some_and(|mark| mark.again.may_lack(Lsn(89))));
+        marks.pass(Lsn(90));
+        assert!(marks.get(&names[0]).is_some_and(|mark| mark.again == Again::No));
         marks.keep([&names[1]]);
         assert_eq!((marks.get(&names[0]), marks.get(&names[1]).is_some()), (None, true));
     }

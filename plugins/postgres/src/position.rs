@@ -17,12 +17,15 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 4: a byte 4, then the system identifier, the end, the begun transaction's commit, the rows
+/// The form of version 5: a byte 5, then the system identifier, the end, the begun transaction's commit, the rows
 /// of it and the messages of it, eight bytes each, little-endian, the timeline in four, then the
 /// [marks](Marks::write). No transaction is begun where its commit is 0.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
-/// The form of version 3: the same with marks that have no entries.
+/// The form of version 4: the same with marks of which none is read again.
+const VERSION_WITHOUT_AGAIN: u8 = 4;
+
+/// The form of version 3: without entries, too.
 const VERSION_WITHOUT_ENTRIES: u8 = 3;
 
 /// The form of version 2: without messages and timeline, too.
@@ -98,11 +101,12 @@ impl Position {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
         let (messages, timeline, marks) = match *version {
-            VERSION | VERSION_WITHOUT_ENTRIES => {
+            VERSION | VERSION_WITHOUT_AGAIN | VERSION_WITHOUT_ENTRIES => {
                 let (messages, rest) = rest.split_first_chunk()?;
                 let (timeline, marks) = rest.split_first_chunk()?;
                 let marks = match *version {
                     VERSION => Marks::read(marks)?,
+                    VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
                     _ => Marks::read_without_entries(marks)?,
                 };
                 (*messages, u32::from_le_bytes(*timeline), marks)
@@ -222,6 +226,38 @@ mod tests {
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!(mark.entry, Some(crate::entry::Entry { transaction: 8, until: Lsn(2 << 32) }));
         assert_eq!((mark.oid, position.marks.horizon), (5, 5));
+    }
+
+    #[test]
+    fn version_5_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![5],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+            vec![4, 0, 0, 0, 0, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            // public.t is still to be read again.
+            vec![1, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![0xff; 8],
+            // One entry, of the same.
+            vec![1, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![8, 0, 0, 0],
+            vec![0, 0, 0, 0, 2, 0, 0, 0],
+            vec![5, 0, 0, 0, 0, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![5, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            vec![2, 0, 1, 1],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
+        assert_eq!(mark.again, crate::mark::Again::Due);
+        assert_eq!((mark.oid, position.marks.horizon), (5, 5));
         assert_eq!(position.to_bytes(), bytes);
     }
 
@@ -235,6 +271,7 @@ mod tests {
             &[3; BYTES],
             &[4; BYTES],
             &[5; BYTES],
+            &[6; BYTES],
             &[1; BYTES - 1],
             &[1; BYTES + 1],
         ] {

@@ -19,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) in_progress: bool,
     /// Which relation records are delivered.
     pub(crate) relations: Relations,
+    /// Whether rows that were written anew are read again.
+    pub(crate) rereads: bool,
 }
 
 /// The publication the stream reads.
@@ -74,8 +76,8 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        let SourceConfig { mirror, slot, messages, in_progress, relations, .. } = config;
-        Self { mirror, slot, publication, tables, unreadable, messages, in_progress, relations }
+        let SourceConfig { mirror, slot, messages, in_progress, relations, rereads, .. } = config;
+        Self { mirror, slot, publication, tables, unreadable, messages, in_progress, relations, rereads }
     }
 
     /// The mapping of a table.

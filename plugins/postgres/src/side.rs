@@ -44,6 +44,16 @@ impl<P: Peer> Side<P> {
         matches!(self.moment, Moment::Now)
     }
 
+    /// Whether a table has its load behind it, and the stream has passed the point of that. `loading` is what is said of
+    /// the table.
+    pub(crate) fn is_after_load(&self, loading: bool) -> bool {
+        match &self.moment {
+            Moment::Now => !loading,
+            Moment::Held(_) => false,
+            Moment::Passed => true,
+        }
+    }
+
     /// Whether values that a change of this commit left out are to be read. The first commit after the
     /// held point lets go of it.
     pub(crate) fn has_moment_for(&mut self, commit: u64) -> bool {

@@ -6,6 +6,7 @@
 //! versions. Memory holds one read of the stream and one batch, whatever the size of a transaction:
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
+mod again;
 mod deferred;
 mod described;
 pub(crate) mod identity;
@@ -35,9 +36,10 @@ use crate::side::Side;
 use crate::slot;
 use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
+use again::Rereading;
 use deferred::Deferred;
 use in_progress::{Committed, InProgress};
-use loading::Found;
+use loading::{Found, When};
 use relations::Learned;
 pub(crate) use relations::Relations;
 
@@ -51,6 +53,7 @@ pub(crate) struct Stream<S> {
     decoding: Decoding,
     confirmed: Lsn,
     surroundings: Surroundings,
+    rereading: Rereading<S>,
     /// The transaction whose TRUNCATE was last told to wait.
     told_to_wait: Option<Lsn>,
 }
@@ -194,18 +197,44 @@ impl<S: Session> Stream<S> {
             decoding,
             confirmed: Lsn(0),
             surroundings,
+            rereading: Rereading::default(),
             told_to_wait: None,
         }
     }
 
-    /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.
-    pub(crate) fn read<P: Peer>(
+    /// The next changes, by turns with the rows of a table that is read again.
+    pub(crate) fn read<P: Peer<Session = S>>(
         &mut self,
         side: &mut Side<P>,
         settings: &Settings,
         limits: Limits,
     ) -> Result<Changes, Failure> {
-        self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())?;
+        if self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())? {
+            self.decoding.relations.follow_marks();
+        }
+        self.begin_again(side, settings)?;
+        if self.rereading.takes_turn() {
+            return self.read_again(side, limits);
+        }
+        if !self.rereading.is_running() {
+            return self.read_changes(side, settings, limits);
+        }
+        // What is there, and no waiting for more.
+        let changes = self.read_changes(side, settings, Limits { wait_ms: 0, ..limits })?;
+        self.rereading.heed(&mut self.decoding.relations);
+        if changes.rows > 0 || !changes.schema.is_empty() || !self.rereading.is_running() {
+            return Ok(changes);
+        }
+        self.read_again(side, limits)
+    }
+
+    /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.
+    fn read_changes<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        limits: Limits,
+    ) -> Result<Changes, Failure> {
         let until = clock::monotonic().saturating_add(u64::from(limits.wait_ms) * 1000);
         let mut out = self.outgoing(limits);
         loop {
@@ -328,6 +357,11 @@ impl<S: Session> Stream<S> {
 }
 
 impl Decoding {
+    /// Whether the stream is between two transactions.
+    fn is_between(&self) -> bool {
+        self.transaction.is_none() && self.committed.is_none() && self.resume.is_none()
+    }
+
     fn position(&self) -> Position {
         let begun = |transaction: &Transaction| Partial {
             commit: transaction.commit,
@@ -520,11 +554,14 @@ impl Decoding {
             return Ok(());
         }
         let found = match change.new {
+            Some(new) if replicated.may_lack_what_was_written_anew(Lsn(header.version.commit)) => {
+                loading::fetch(side, When::Now, replicated, new, change.old)?
+            }
             Some(new)
                 if replicated.may_lack(Lsn(header.version.commit))
                     && side.has_moment_for(header.version.commit) =>
             {
-                loading::fetch(side, replicated, new, change.old)?
+                loading::fetch(side, When::Then, replicated, new, change.old)?
             }
             _ => Found::Values(Vec::new()),
         };
@@ -568,8 +605,10 @@ impl Decoding {
                 continue;
             }
             let table = replicated.index_in(out);
+            let name = replicated.name();
             out.writer.begin_row(table, &header);
             out.writer.end_row();
+            self.relations.note_emptied(name);
         }
         Ok(())
     }

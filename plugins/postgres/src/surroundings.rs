@@ -10,7 +10,7 @@ use tarn_sdk::{Failure, clock, log};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, table_numbered, tables_named};
 use crate::config::PUBLICATION_CHECK_US;
-use crate::mark::{Mark, Marks};
+use crate::mark::{Again, Mark, Marks};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
 use crate::rewrite;
@@ -37,20 +37,25 @@ impl Surroundings {
         Self { server, seen_us: clock::monotonic(), without_identity }
     }
 
-    /// Looks again where the last look is long ago.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Looks again where the last look is long ago; whether it did.
     pub(crate) fn look_after<P: Peer>(
         &mut self,
         side: &mut Side<P>,
         settings: &Settings,
         marks: &mut Marks,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let now = clock::monotonic();
-        if now.saturating_sub(self.seen_us) > PUBLICATION_CHECK_US {
+        let is_due = now.saturating_sub(self.seen_us) > PUBLICATION_CHECK_US;
+        if is_due {
             let tables = look(side, &self.server, settings, marks)?;
             self.without_identity.tell(&tables);
             self.seen_us = now;
         }
-        Ok(())
+        Ok(is_due)
     }
 }
 
@@ -79,21 +84,34 @@ pub(crate) fn look<P: Peer>(
     }
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());
-        note_file(marks, name, table);
+        note_file(marks, name, table, settings.rereads);
     }
     marks.horizon = horizon;
     Ok(tables)
 }
 
-/// Says where a table was written anew since it was marked, once.
-pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable) {
+/// Notes where a table was written anew since it was marked, and says so once. Its rows are then to be read again, where
+/// that is wanted.
+pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: bool) {
     let horizon = marks.horizon;
-    if let Some(mark) = marks.get_mut(name) {
-        if let Some(warning) = rewrite::warning(table, mark, horizon) {
-            log::warn(&warning);
+    let Some(mark) = marks.get_mut(name) else { return };
+    if let Some(cause) = rewrite::cause(table, mark, horizon) {
+        if rereads {
+            log::info(&format!(
+                "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: they \
+                 are to be read again, beside the stream"
+            ));
+            mark.again = Again::Due;
+        } else {
+            log::warn(&format!(
+                "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: at the \
+                 destination, rows that do not change from here on keep the values from before, and NULL in added \
+                 columns. Where that is not what the source shows, resync the mirror, or edit the table out of it and \
+                 add it again"
+            ));
         }
-        mark.file = table.file;
     }
+    mark.file = table.file;
 }
 
 /// Every transaction with a smaller number has ended.

@@ -29,6 +29,8 @@ pub struct SourceConfig {
     pub in_progress: bool,
     /// Which relation records (`BATCH.md`, *Messages*) are delivered.
     pub relations: Relations,
+    /// Whether rows are delivered again of tables that the source wrote anew, where no change says what they hold now.
+    pub rereads: bool,
 }
 
 /// Which relation records a source delivers.

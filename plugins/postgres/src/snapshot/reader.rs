@@ -84,6 +84,12 @@ impl<S: Session> Reader<S> {
         self.start(sql, mapped, version)
     }
 
+    /// Starts a copy in the transaction that the session is in.
+    pub(crate) fn open_now(&mut self, sql: &str, mapped: Mapped, version: Version) -> Result<(), Failure> {
+        self.open = None;
+        self.start(sql, mapped, version)
+    }
+
     fn start(&mut self, sql: &str, mapped: Mapped, version: Version) -> Result<(), Failure> {
         self.session.copy_out(sql).map_err(|error| {
             let failure = if error.sqlstate == UNDEFINED_COLUMN {
@@ -102,7 +108,12 @@ impl<S: Session> Reader<S> {
 
     /// The next rows; empty at the end of the partition.
     pub(crate) fn read(&mut self, limits: Limits) -> Result<Vec<u8>, Failure> {
-        let Some(open) = &mut self.open else { return Ok(Vec::new()) };
+        Ok(self.next(limits)?.map_or_else(Vec::new, BatchWriter::finish))
+    }
+
+    /// The next rows; nothing at the end of the partition.
+    pub(crate) fn next(&mut self, limits: Limits) -> Result<Option<BatchWriter>, Failure> {
+        let Some(open) = &mut self.open else { return Ok(None) };
         let bytes_max = limits.bytes_max.clamp(1, READ_BYTES_MAX);
         loop {
             if open.taken == open.inbox.len() {
@@ -114,12 +125,12 @@ impl<S: Session> Reader<S> {
             if open.inbox.is_empty() {
                 self.open = None;
                 self.session.query("COMMIT")?;
-                return Ok(Vec::new());
+                return Ok(None);
             }
             // A binary copy may end in a message without rows.
             let writer = open.batch(limits)?;
             if !writer.is_empty() {
-                return Ok(writer.finish());
+                return Ok(Some(writer));
             }
         }
     }
@@ -249,7 +260,7 @@ fn copy_sql(
 }
 
 /// A copy of a relation's rows that meet all of the conditions, which call it `t`.
-pub(super) fn copy_of(relation: &str, mapped: &Mapped, conditions: &[String]) -> String {
+pub(crate) fn copy_of(relation: &str, mapped: &Mapped, conditions: &[String]) -> String {
     // B179: a column may have the table's name, so both are said by way of the alias.
     let columns: Vec<String> =
         mapped.table.columns.iter().map(|column| format!("t.{}", ident(&column.name))).collect();

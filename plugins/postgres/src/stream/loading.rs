@@ -28,6 +28,15 @@ pub(super) struct Fetched {
     pub(super) text: Option<String>,
 }
 
+/// When values are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// At the moment of the load.
+    Then,
+    /// Now: the rows were written anew, and what that left in them is to be read.
+    Now,
+}
+
 /// What became of the values that a message leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
@@ -40,6 +49,7 @@ pub(super) enum Found {
 /// The values that a row's message leaves out.
 pub(super) fn fetch<P: Peer>(
     side: &mut Side<P>,
+    when: When,
     replicated: &Replicated,
     new: Tuple<'_>,
     old: Old<'_>,
@@ -61,11 +71,21 @@ pub(super) fn fetch<P: Peer>(
     let selected: Vec<String> =
         missing.iter().map(|column| format!("t.{}", ident(&columns[*column].name))).collect();
     let table = replicated.table();
-    let rows = side.read_then(&format!(
+    let sql = format!(
         "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
         selected.join(", "),
         qualified(&table.schema, &table.name)
-    ))?;
+    );
+    let rows = match when {
+        When::Then => side.read_then(&sql)?,
+        When::Now => match side.read(&sql) {
+            // The stream is behind another change of the columns. The rows are read again once it is not.
+            Err(error) if ["42703", "42P01"].contains(&error.sqlstate.as_str()) => {
+                return Ok(Found::Values(Vec::new()));
+            }
+            outcome => outcome?,
+        },
+    };
     let Some(row) = rows.into_iter().next() else { return Ok(Found::Gone) };
     let fetched = missing.into_iter().zip(row).map(|(column, text)| Fetched { column, text });
     Ok(Found::Values(fetched.collect()))

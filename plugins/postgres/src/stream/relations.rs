@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::mark::Marks;
+use crate::mark::{Again, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::server::Server;
@@ -40,6 +40,8 @@ pub(crate) struct Relations {
     names: HashMap<u32, TableName>,
     /// What the mapped tables are like as of the stream.
     marks: Marks,
+    /// Tables that were emptied since that was last asked for.
+    emptied: Vec<TableName>,
 }
 
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub(crate) struct Replicated {
     loading: bool,
     /// When it came into the publication, where the stream is behind that.
     entry: Option<Entry>,
+    /// Whether its rows are read again.
+    again: Again,
     /// What rows hold in columns that were added after them.
     fills: Vec<Fill>,
     /// Whether its columns are what the stream had before.
@@ -102,6 +106,7 @@ impl Replicated {
             cells,
             loading,
             entry: None,
+            again: Again::No,
             fills: Vec::new(),
             novelty: Novelty::None,
             index: None,
@@ -127,6 +132,12 @@ impl Replicated {
     #[inline]
     pub(super) fn may_lack(&self, commit: Lsn) -> bool {
         self.loading || self.entry.is_some_and(|entry| commit < entry.until)
+    }
+
+    /// Whether what a change of this commit leaves out may be what the rows got when they were written anew.
+    #[inline]
+    pub(super) fn may_lack_what_was_written_anew(&self, commit: Lsn) -> bool {
+        self.again.may_lack(commit)
     }
 
     /// The table as the host is told of it.
@@ -183,6 +194,7 @@ impl Relations {
             delivered: HashMap::new(),
             names: HashMap::new(),
             marks,
+            emptied: Vec::new(),
         }
     }
 
@@ -192,6 +204,46 @@ impl Relations {
 
     pub(super) fn marks_mut(&mut self) -> &mut Marks {
         &mut self.marks
+    }
+
+    /// Whether the host knows these columns as those of a table.
+    pub(super) fn knows(&self, id: u32, columns: u32) -> bool {
+        self.delivered.get(&id) == Some(&columns)
+    }
+
+    /// Whether nothing was said of a table's columns yet, and the stream had these last.
+    pub(super) fn knew(&self, name: &TableName, id: u32, columns: &Attributes) -> bool {
+        !self.delivered.contains_key(&id)
+            && self.marks.get(name).is_some_and(|mark| !columns.is_empty() && mark.delivered == *columns)
+    }
+
+    /// Marks whether a table is read again.
+    pub(super) fn mark_again(&mut self, name: &TableName, again: Again) {
+        if let Some(mark) = self.marks.get_mut(name) {
+            mark.again = again;
+        }
+        self.follow_marks();
+    }
+
+    /// Takes over which tables are read again, after their marks have changed.
+    pub(super) fn follow_marks(&mut self) {
+        for entry in &mut self.entries {
+            if let Known::Mapped(replicated) = entry {
+                replicated.again = self.marks.get(&replicated.name()).map_or(Again::No, |mark| mark.again);
+            }
+        }
+    }
+
+    /// Notes that a table was emptied, for who reads it again.
+    pub(super) fn note_emptied(&mut self, name: TableName) {
+        if self.marks.is_any_due() && !self.emptied.contains(&name) {
+            self.emptied.push(name);
+        }
+    }
+
+    /// The tables that were emptied since this was last asked.
+    pub(super) fn take_emptied(&mut self) -> Vec<TableName> {
+        std::mem::take(&mut self.emptied)
     }
 
     /// Notes what the host was told of the mapped tables.
@@ -272,9 +324,10 @@ impl Relations {
             };
             let mapped = &replicated.mapped;
             replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
-            surroundings::note_file(&mut self.marks, &mapping.name, catalog);
+            surroundings::note_file(&mut self.marks, &mapping.name, catalog, settings.rereads);
         }
         if before == Some(&replicated.mapped) {
+            self.follow_marks();
             return Ok(Learned::Known);
         }
         let other_columns = !delivered.is_empty()
@@ -314,6 +367,7 @@ impl Relations {
             && let Some(mark) = self.marks.get_mut(&replicated.name())
         {
             replicated.entry = mark.entry;
+            replicated.again = mark.again;
             if turn == Turn::First
                 && let Some(delivered) = replicated.attributes()
             {
@@ -326,6 +380,9 @@ impl Relations {
                 self.places.insert(oid, self.entries.len());
                 self.entries.push(known);
             }
+        }
+        if self.marks.is_any_due() {
+            self.follow_marks();
         }
     }
 
