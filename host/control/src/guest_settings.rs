@@ -1,7 +1,7 @@
 //! A mirror as its guests are told of it: JSON in the form that `wit/README.md` lists.
 
 use serde_json::json;
-use tarn_model::{MirrorSpec, Peer, PeerConfig, TableMapping};
+use tarn_model::{MirrorSpec, Peer, PeerConfig, Position, TableMapping};
 
 use crate::{queue_settings, usual_types};
 
@@ -23,8 +23,13 @@ pub(crate) struct Errand<'a> {
 }
 
 /// What the source is configured with. `loading` are the tables of which the destination may lack rows
-/// that the stream changes.
-pub(crate) fn source(spec: &MirrorSpec, destination: &Peer, loading: &[String]) -> String {
+/// that the stream changes; `load_start` is where loads start, where that is known.
+pub(crate) fn source(
+    spec: &MirrorSpec,
+    destination: &Peer,
+    loading: &[String],
+    load_start: Option<&Position>,
+) -> String {
     // A table has its columns; only who reads messages one by one has to be told of them.
     let relations = if destination.config.is_queue() { queue_settings::relations(spec) } else { "none" };
     let table = |table: &TableMapping| json!({"source": table.source, "exclude": table.exclude});
@@ -35,6 +40,7 @@ pub(crate) fn source(spec: &MirrorSpec, destination: &Peer, loading: &[String]) 
         "publicationManaged": spec.publication_managed(),
         "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
         "loading": loading,
+        "loadStart": load_start.map_or(&[][..], Position::as_bytes),
         // Without a script nobody takes them: they need not come.
         "messages": !spec.script.is_empty(),
         "relations": relations,

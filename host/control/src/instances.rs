@@ -19,6 +19,8 @@ use crate::watch::Watch;
 
 /// Makes configured instances of a mirror's source, scripts and destination.
 pub(crate) struct MirrorInstances {
+    catalog: Catalog,
+    id: i64,
     plugins: Plugins,
     spec: MirrorSpec,
     source_peer: Peer,
@@ -108,6 +110,8 @@ impl MirrorInstances {
         sieve: SieveParts,
     ) -> Result<Self, Failure> {
         Ok(Self {
+            catalog: catalog.clone(),
+            id,
             plugins: plugins.clone(),
             spec: spec.clone(),
             source_peer: peer(catalog, &spec.source_peer).await?,
@@ -125,7 +129,7 @@ impl MirrorInstances {
 
     /// A source that knows of which tables the destination may lack rows.
     pub(crate) async fn source_beside(&self, loading: &[String]) -> Result<SourceInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, &self.store.peer, loading);
+        let settings = self.source_settings(loading).await?;
         self.plugins.source(&self.source_peer, &settings, self.log()).await
     }
 
@@ -145,9 +149,11 @@ impl MirrorInstances {
         self.store.peer.config.is_queue()
     }
 
-    /// What the source is configured with.
-    pub(crate) fn source_settings(&self) -> String {
-        guest_settings::source(&self.spec, &self.store.peer, &[])
+    /// What the source is configured with. `loading` are tables that are, or are about to be, loaded beside the stream.
+    pub(crate) async fn source_settings(&self, loading: &[String]) -> Result<String, Failure> {
+        // An edit may have moved it since.
+        let start = self.catalog.stream_start(self.id).await?;
+        Ok(guest_settings::source(&self.spec, &self.store.peer, loading, start.as_ref()))
     }
 
     /// The destination itself, for what is not about rows.

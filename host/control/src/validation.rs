@@ -29,7 +29,7 @@ impl ConnectorValidator {
     async fn look(&self, validation: Validation<'_>) -> Result<Vec<Problem>, Failure> {
         let Validation { spec, source, destination, purpose } = validation;
         let log = Arc::new(NoLog);
-        let settings = guest_settings::source(spec, destination, &[]);
+        let settings = guest_settings::source(spec, destination, &[], None);
         let mut source =
             self.plugins.source(source, &settings, log.clone()).await.map_err(at("source_name"))?;
         let mut problems = source.validate().await.map_err(at("source_name"))?;

@@ -21,6 +21,12 @@ pub(crate) fn comment(load: &str) -> String {
     format!("{MARK}{load}")
 }
 
+/// A comment without the lines that say which load a table is of.
+pub(crate) fn unmarked(comment: &str) -> String {
+    let kept: Vec<&str> = comment.lines().filter(|line| !line.starts_with(MARK)).collect();
+    kept.join("\n")
+}
+
 /// Whether a table's comment says that it is of a load.
 pub(crate) fn is_of(comment: &str, load: &str) -> bool {
     comment.lines().any(|line| line.strip_prefix(MARK) == Some(load))
@@ -34,5 +40,6 @@ mod tests {
     fn a_table_is_of_the_load_that_made_it() {
         let made = format!("by hand\n{}", comment("17"));
         assert!(is_of(&made, "17") && !is_of(&made, "1") && !is_of("", "17"));
+        assert_eq!(unmarked(&made), "by hand");
     }
 }

@@ -14,7 +14,7 @@ use crate::client::{Client, Error};
 use crate::design::{Design, DesignColumn};
 use crate::encoder::Encoder;
 use crate::existing::Existing;
-use crate::failure::of_error;
+use crate::failure::{of_alteration_error, of_error};
 use crate::filling::Filling;
 use crate::origin::Origin;
 use crate::target_type::TargetType;
@@ -45,6 +45,7 @@ pub(crate) fn evolve(
         let range = targets.range(client)?;
         let doing = format!("preparing table {}", design.target);
         let failed = |error| of_error(error, &doing).with_table(table.qualified_name());
+        let altered = |error| of_alteration_error(error, &doing).with_table(table.qualified_name());
         let existing = match present.contains(&design.target) {
             true => targets.find(client, &design.target)?,
             false => None,
@@ -61,7 +62,7 @@ pub(crate) fn evolve(
         };
         for sql in statements {
             log::info(&format!("{doing}: {sql}"));
-            client.query(&sql).map_err(failed)?;
+            client.query(&sql).map_err(altered)?;
         }
         targets.forget(&design.target);
     }

@@ -7,6 +7,10 @@ use crate::known_errors::{KNOWN, Known, WhatNow};
 
 /// ClickHouse's error codes that this plugin decides on.
 pub(crate) mod code {
+    /// Also of a column that is to be renamed.
+    pub(crate) const NOT_FOUND_COLUMN: u32 = 10;
+    pub(crate) const DUPLICATE_COLUMN: u32 = 15;
+    pub(crate) const NO_SUCH_COLUMN: u32 = 16;
     pub(crate) const NOT_IMPLEMENTED: u32 = 48;
     pub(crate) const UNKNOWN_TABLE: u32 = 60;
     pub(crate) const UNKNOWN_DATABASE: u32 = 81;
@@ -75,6 +79,16 @@ pub(crate) fn of_insert_error(error: Error, doing: &str) -> Failure {
     }
 }
 
+/// The failure of a statement that changes a table's columns. Where one of them is not, or already, there, somebody changed
+/// the table since it was looked at (the stream, while a load beside it is prepared): another attempt looks anew, and does
+/// what is left to do.
+pub(crate) fn of_alteration_error(error: Error, doing: &str) -> Failure {
+    if [code::NOT_FOUND_COLUMN, code::DUPLICATE_COLUMN, code::NO_SUCH_COLUMN].contains(&error.code) {
+        return Failure::retry("target_changed_meanwhile", format!("{doing}: {}", error.message));
+    }
+    of_error(error, doing)
+}
+
 /// The failure of a statement; `doing` is a fragment such as `writing to users`.
 pub(crate) fn of_error(error: Error, doing: &str) -> Failure {
     if error.code == 0 {
@@ -110,6 +124,15 @@ mod tests {
 
     fn of(code: u32) -> Failure {
         of_error(Error { code, message: "m".to_owned() }, "writing to t")
+    }
+
+    #[test]
+    fn a_column_that_somebody_renamed_first_is_looked_at_again() {
+        let of = |code| of_alteration_error(Error { code, message: "m".to_owned() }, "preparing table t");
+        for code in [code::NOT_FOUND_COLUMN, code::DUPLICATE_COLUMN, code::NO_SUCH_COLUMN] {
+            assert_eq!(of(code).class, FailureClass::Retry);
+        }
+        assert_eq!(of(code::ACCESS_DENIED).class, FailureClass::Permanent);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! is told by the load's name in its comment, never by its own name; the comment stays, so that a table that was put
 //! in its place is told from one whose successor is lost.
 
+use tarn_sdk::sql::clickhouse::ident;
 use tarn_sdk::{Failure, log};
 
 use crate::beside;
@@ -28,8 +29,18 @@ pub(crate) fn replace(targets: &Targets, client: &mut impl Client, target: &str)
     let there = targets.find(client, target)?;
     let beside = targets.find(client, &beside_name)?;
     match (&there, is_new(&beside)) {
-        // It was put in its place before. What is beside by the load's name was made since, and holds nothing.
-        (Some(_), true) if is_new(&there) => run(client, &targets.ddl.drop(&beside_name), target)?,
+        // It was put in its place before. What is beside by the load's name was made since, and holds nothing; or the table
+        // left the mirror and came back in between, and was loaded again.
+        (Some(old), true) if is_new(&there) => {
+            if has_rows(client, &beside_name)? {
+                // From here on it is an old one like any other, wherever this is cut off.
+                let comment = beside::unmarked(old.comment());
+                run(client, &targets.ddl.comment(target, &comment), target)?;
+                exchange(targets, client, target)?;
+            } else {
+                run(client, &targets.ddl.drop(&beside_name), target)?;
+            }
+        }
         (Some(_), false) if is_new(&there) => {}
         (Some(_), true) => exchange(targets, client, target)?,
         (None, true) => run(client, &targets.ddl.rename(&[(&beside_name, target)]), target)?,
@@ -44,6 +55,11 @@ pub(crate) fn replace(targets: &Targets, client: &mut impl Client, target: &str)
     }
     log::info(&format!("table {target} is the one that was loaded beside it"));
     Ok(())
+}
+
+fn has_rows(client: &mut impl Client, table: &str) -> Result<bool, Failure> {
+    let rows = client.query(&format!("SELECT 1 FROM {} LIMIT 1", ident(table)));
+    Ok(!rows.map_err(|error| of_error(error, &format!("looking into table {table}")))?.is_empty())
 }
 
 /// Lets two tables change names at once. A database that cannot do so renames both in one statement, between

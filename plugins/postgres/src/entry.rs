@@ -32,6 +32,13 @@ impl Entry {
         // Numbers go around (B163).
         commit < self.until && transaction.wrapping_sub(self.transaction).cast_signed() < 0
     }
+
+    /// The later one of two entries of a table.
+    pub(crate) fn or_later(self, other: Option<Self>) -> Self {
+        other
+            .filter(|other| other.transaction.wrapping_sub(self.transaction).cast_signed() > 0)
+            .unwrap_or(self)
+    }
 }
 
 /// The entries of a publication's tables, all of whose older transactions have ended.
@@ -68,5 +75,8 @@ mod tests {
         assert!(entry.is_after(u32::MAX, Lsn(99)), "numbers go around");
         assert!(!entry.is_after(6, Lsn(99)));
         assert!(!entry.is_after(4, Lsn(100)));
+        let later = Entry { transaction: 9, until: Lsn(90) };
+        assert_eq!((entry.or_later(Some(later)), later.or_later(Some(entry))), (later, later));
+        assert_eq!(entry.or_later(None), entry);
     }
 }

@@ -2,6 +2,8 @@
 
 use tarn_sdk::{Failure, Relations, SourceConfig};
 
+use crate::mark::Marks;
+use crate::position::Position;
 use crate::table_name::TableName;
 
 /// The settings, with the tables' names read.
@@ -21,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) relations: Relations,
     /// Whether rows that were written anew are read again.
     pub(crate) rereads: bool,
+    /// The position that the last edit's load started at; empty before there is one.
+    load_start: Vec<u8>,
 }
 
 /// The publication the stream reads.
@@ -76,8 +80,27 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        let SourceConfig { mirror, slot, messages, in_progress, relations, rereads, .. } = config;
-        Self { mirror, slot, publication, tables, unreadable, messages, in_progress, relations, rereads }
+        let SourceConfig { mirror, slot, messages, in_progress, relations, rereads, load_start, .. } = config;
+        Self {
+            mirror,
+            slot,
+            publication,
+            tables,
+            unreadable,
+            messages,
+            in_progress,
+            relations,
+            rereads,
+            load_start,
+        }
+    }
+
+    /// What is marked where the last load started.
+    pub(crate) fn load_marks(&self) -> Result<Marks, Failure> {
+        if self.load_start.is_empty() {
+            return Ok(Marks::default());
+        }
+        Ok(Position::from_bytes(&self.load_start)?.marks)
     }
 
     /// The mapping of a table.

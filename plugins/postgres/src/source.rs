@@ -335,12 +335,11 @@ impl<P: Peer> PostgresSource<P> {
         let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
         marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
         let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
-        if self.held.is_none() {
-            self.note_entries(&position.marks, &mut marks)?;
-        }
+        self.note_entries(&position.marks, &mut marks)?;
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
+        relations.tell_due(tables.keys());
         // The point of the slot itself needs nothing: the stream starts right at it.
         if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);
@@ -352,21 +351,32 @@ impl<P: Peer> PostgresSource<P> {
     }
 
     /// Notes when the tables that load beside the stream, or that were loaded since it was last open, came into the
-    /// publication. Where that was noted before, it stays: somebody may have taken a table out and put it back since,
-    /// without a load after it.
+    /// publication: the start of their load tells, wherever an edit took them in. Where nothing but the position tells, it
+    /// stays: somebody may have taken a table out and put it back since, without a load after it.
     fn note_entries(&mut self, before: &Marks, marks: &mut Marks) -> Result<(), Failure> {
         let Publication::Managed(publication) = &self.settings.publication else { return Ok(()) };
         // A load that has ended since the last look ended before now.
         marks.extend_entries(log_end(&mut self.side)?.lsn);
-        let is_added = |table: &&MappedTable| table.loading || before.get(&table.name).is_none();
-        let added: Vec<&TableName> =
-            self.settings.tables.iter().filter(is_added).map(|table| &table.name).collect();
-        if added.is_empty() {
+        let loaded = self.settings.load_marks()?;
+        // All tables are said to load where there is a point to read at that the load had.
+        let is_beside = self.held.is_none();
+        let mut unsaid = Vec::new();
+        for table in &self.settings.tables {
+            let known = before.get(&table.name).and_then(|mark| mark.entry);
+            let recorded = loaded.get(&table.name).and_then(|mark| mark.entry);
+            match (recorded, marks.get_mut(&table.name)) {
+                (Some(recorded), Some(mark)) => mark.entry = Some(recorded.or_later(known)),
+                _ if before.get(&table.name).is_none() || (is_beside && table.loading) => {
+                    unsaid.push((&table.name, known));
+                }
+                _ => {}
+            }
+        }
+        if unsaid.is_empty() {
             return Ok(());
         }
         let entries = entry::entries(&mut self.side, publication)?;
-        for name in added {
-            let known = before.get(name).and_then(|mark| mark.entry);
+        for (name, known) in unsaid {
             if let Some(mark) = marks.get_mut(name) {
                 mark.entry = known.or_else(|| entries.get(name).copied());
             }
@@ -419,7 +429,28 @@ impl<P: Peer> PostgresSource<P> {
         let start = log_end(&mut self.side)?.lsn;
         added::wait_for_older_transactions(&mut self.side)?;
         let cluster = Cluster::of(&mut self.open_replication()?)?;
-        Ok(Position::between(cluster, start).to_bytes())
+        let marks = self.entry_marks()?;
+        Ok(Position { marks, ..Position::between(cluster, start) }.to_bytes())
+    }
+
+    /// When the tables that are to be loaded came into the publication, and those before them that are still mapped: the
+    /// stream may be behind, and have been open to none of it.
+    fn entry_marks(&mut self) -> Result<Marks, Failure> {
+        let mut marks = Marks::new(0);
+        let Publication::Managed(publication) = &self.settings.publication else { return Ok(marks) };
+        let loaded = self.settings.load_marks()?;
+        let entries = entry::entries(&mut self.side, publication)?;
+        for table in &self.settings.tables {
+            let entry = match table.loading {
+                true => entries.get(&table.name).copied(),
+                false => loaded.get(&table.name).and_then(|mark| mark.entry),
+            };
+            if let Some(entry) = entry {
+                marks.add(&table.name, 0, 0, Attributes::default());
+                marks.get_mut(&table.name).expect("it was added").entry = Some(entry);
+            }
+        }
+        Ok(marks)
     }
 
     /// Removes slot and publication; names what it could not remove.

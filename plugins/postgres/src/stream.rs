@@ -292,6 +292,7 @@ impl<S: Session> Stream<S> {
         // The end of complete transactions: one that is delivered in part must be sent again.
         // Never backward, for older servers would follow.
         self.confirmed = self.confirmed.max(position.end);
+        self.rereading.tell_ended(&position.marks);
         let Lsn(end) = self.confirmed;
         Ok(self.session.stream_confirm(end, end, end)?)
     }

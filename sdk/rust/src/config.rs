@@ -31,6 +31,8 @@ pub struct SourceConfig {
     pub relations: Relations,
     /// Whether rows are delivered again of tables that the source wrote anew, where no change says what they hold now.
     pub rereads: bool,
+    /// The position that loads start at: that of the setup, or what the last `alter` returned.
+    pub load_start: Vec<u8>,
 }
 
 /// Which relation records a source delivers.

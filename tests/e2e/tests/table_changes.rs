@@ -132,10 +132,14 @@ fn rows_that_are_read_again_lose_against_every_change_beside_and_come_after_a_ki
     scene.postgres.query("ALTER TABLE items ALTER big TYPE text USING big || id");
     scene.tarn.start_again();
     scene.postgres.query("UPDATE items SET name = 'beside' WHERE id % 5 = 0");
-    scene.postgres.query("DELETE FROM items WHERE id % 11 = 0; UPDATE items SET id = id + 100000 WHERE id % 13 = 0");
+    scene
+        .postgres
+        .query("DELETE FROM items WHERE id % 11 = 0; UPDATE items SET id = id + 100000 WHERE id % 13 = 0");
     wait_for_line(&scene, &["info", "reading the rows of public.items again"]);
     scene.tarn.kill();
-    scene.postgres.query("DELETE FROM items WHERE id % 17 = 0; UPDATE items SET kind = 'other' WHERE id % 19 = 0");
+    scene
+        .postgres
+        .query("DELETE FROM items WHERE id % 17 = 0; UPDATE items SET kind = 'other' WHERE id % 19 = 0");
     scene.tarn.start_again();
     scene.wait_until_equal(
         "SELECT id::text, name, md5(coalesce(big, '')), kind FROM items ORDER BY items.id",

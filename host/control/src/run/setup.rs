@@ -58,7 +58,11 @@ impl MirrorRun {
         if !edit.removed.is_empty() || !edit.added.is_empty() {
             self.deliver_before(edit).await?;
             let mut source = instances.source().await?;
-            let settings = instances.source_settings();
+            let loading: Vec<String> = match edit.skip_snapshot {
+                true => Vec::new(),
+                false => edit.added.iter().map(|table| table.source.clone()).collect(),
+            };
+            let settings = instances.source_settings(&loading).await?;
             let start = source.alter(&settings).await?;
             let schema = source.schema().await?;
             let mut destination = instances.store().await?;

@@ -44,13 +44,13 @@ impl Instances {
 
     /// A source that holds points and cuts tables.
     pub(super) async fn source(&self) -> Result<SourceInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[]);
+        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[], None);
         self.plugins.source(&self.source_peer, &settings, self.log()).await
     }
 
     /// A source that reads partitions and single rows.
     pub(super) async fn lookup(&self) -> Result<LookupInstance, Failure> {
-        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[]);
+        let settings = guest_settings::source(&self.spec, &self.destination_peer, &[], None);
         self.plugins.lookup(&self.source_peer, &settings, self.log()).await
     }
 

@@ -55,6 +55,24 @@ fn a_table_that_is_in_its_place_is_not_replaced_by_one_that_was_prepared_since()
 }
 
 #[test]
+fn a_table_that_was_replaced_left_and_came_back_is_replaced_by_what_was_loaded_again() {
+    for statements in 0..12 {
+        let mut scene = loaded_beside();
+        replace(&mut scene).expect("replaced");
+        scene.query("TRUNCATE TABLE t SYNC");
+        scene.prepare(&items());
+        scene.write(&Rows::new(&items(), 60).insert(&[int(3), text("again")]).batch());
+        scene.trouble.dies_after.set(Some(Death { statements, carried_out: true }));
+        let _cut_off = replace(&mut scene);
+        scene.trouble.dies_after.set(None);
+        scene.restart();
+        replace(&mut scene).expect("replaced");
+        assert_eq!(scene.rows(SEEN), ["3|again"], "{statements}");
+        assert_eq!(scene.rows(TABLES), ["t"], "{statements}");
+    }
+}
+
+#[test]
 fn a_replacement_that_is_cut_off_at_any_statement_ends_the_same_when_it_is_repeated() {
     let mut cut = 0;
     for carried_out in [false, true] {

@@ -23,13 +23,13 @@ use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use super::{Relations, Stream};
-use crate::catalog::{self, Kind};
 use crate::attributes::Attributes;
+use crate::catalog::{self, Kind};
 use crate::config::{AGAIN_LOCK_MS, AGAIN_PAUSE_US};
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::{Mapped, wanted_types};
-use crate::mark::Again;
+use crate::mark::{Again, Marks};
 use crate::peer::{Peer, Reads, Session};
 use crate::publication;
 use crate::server::{Server, log_end};
@@ -43,6 +43,8 @@ use crate::type_catalog::Types;
 #[derive(Debug)]
 pub(super) struct Rereading<S> {
     running: Option<Running<S>>,
+    /// Tables that were read to their ends, and how many rows they had, until these are durable.
+    ended: Vec<(TableName, u64)>,
     /// When it may be tried, by the growing clock.
     next_us: u64,
     turn: Turn,
@@ -79,7 +81,7 @@ impl<S: Session> Reads for Begun<S> {
 
 impl<S> Default for Rereading<S> {
     fn default() -> Self {
-        Self { running: None, next_us: 0, turn: Turn::Table }
+        Self { running: None, ended: Vec::new(), next_us: 0, turn: Turn::Table }
     }
 }
 
@@ -93,6 +95,17 @@ impl<S> Rereading<S> {
         let turn = self.turn;
         self.turn = if turn == Turn::Table { Turn::Stream } else { Turn::Table };
         self.is_running() && turn == Turn::Table
+    }
+
+    /// Tells of the tables whose rows are durable where the stream is durable up to a place with these marks.
+    pub(super) fn tell_ended(&mut self, durable: &Marks) {
+        self.ended.retain(|(table, rows)| {
+            let is_due = durable.get(table).is_some_and(|mark| mark.again == Again::Due);
+            if !is_due {
+                log::info(&format!("the rows of {table} were read again: {rows}"));
+            }
+            is_due
+        });
     }
 
     /// Gives the reading up where the stream has emptied its table or described it otherwise: it remains due.
@@ -127,7 +140,9 @@ impl<S: Session> Stream<S> {
         let end = self.decoding.end;
         for mapping in &settings.tables {
             let mark = self.decoding.relations.marks().get(&mapping.name);
-            let Some(oid) = mark.filter(|mark| mark.again == Again::Due).map(|mark| mark.oid) else { continue };
+            let Some(oid) = mark.filter(|mark| mark.again == Again::Due).map(|mark| mark.oid) else {
+                continue;
+            };
             if !side.is_after_load(mapping.loading) {
                 continue;
             }
@@ -171,7 +186,7 @@ impl<S: Session> Stream<S> {
         let until = log_end(side)?.lsn;
         if let Some(Running { table, rows, .. }) = self.rereading.running.take() {
             self.decoding.relations.mark_again(&table, Again::Until(until));
-            log::info(&format!("the rows of {table} were read again: {rows}"));
+            self.rereading.ended.push((table, rows));
         }
         Ok(Changes { schema: changes.schema, ..self.nothing_new() })
     }

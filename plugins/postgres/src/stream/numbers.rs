@@ -77,17 +77,32 @@ impl Known<'_> {
         self.catalog.columns.iter().find(|found| found.name == name)
     }
 
+    /// The numbers that a column of a message may have. What the stream did not have last, although it had later columns,
+    /// and the table has not now, was dropped before and does not come again; one that is excluded was never had.
+    fn candidates(&self) -> Vec<i32> {
+        let greatest = self.delivered.greatest();
+        let may_be = |number: &i32| {
+            *number > greatest
+                || self.delivered.contains(*number)
+                || !self.excluded.is_empty()
+                || self.catalog.columns.iter().any(|column| column.attribute == *number)
+        };
+        (1..=self.catalog.attributes_made).filter(may_be).collect()
+    }
+
     /// Takes numbers back, as few as it takes, so that the rest rises as the columns do, with room for those between.
-    /// That is a longest row of offsets (how far a number is ahead of its place) that do not fall, for the columns
-    /// between two that are there cannot be more than the numbers between theirs.
+    /// That is a longest row of offsets (how far a number, counted among the candidates, is ahead of its place) that do not
+    /// fall, for the columns between two that are there cannot be more than the candidates between theirs.
     fn distrust(&self, numbers: &mut [i32]) {
+        let candidates = self.candidates();
         let count = i32::try_from(numbers.len()).unwrap_or(i32::MAX);
-        let offset_max = self.catalog.attributes_made + 1 - count;
+        let offset_max = i32::try_from(candidates.len()).unwrap_or(i32::MAX) + 1 - count;
         // Of rows of a length the one with the least last offset, and each member's one before.
         let mut tails: Vec<usize> = Vec::new();
         let mut before: Vec<Option<usize>> = vec![None; numbers.len()];
         let place = |at: usize| i32::try_from(at).unwrap_or(i32::MAX);
-        let offset = |numbers: &[i32], at: usize| numbers[at] - place(at);
+        let rank = |number: i32| place(candidates.partition_point(|candidate| *candidate < number)) + 1;
+        let offset = |numbers: &[i32], at: usize| rank(numbers[at]) - place(at);
         for at in 0..numbers.len() {
             let own = offset(numbers, at);
             if numbers[at] == 0 || own < 1 || own > offset_max {
@@ -123,6 +138,7 @@ impl Known<'_> {
 
     /// Gives numbers to columns between known ones.
     fn fill(&self, columns: &[RelationColumn<'_>], numbers: &mut [i32]) {
+        let candidates = self.candidates();
         let mut from = 0;
         while from < numbers.len() {
             if numbers[from] != 0 {
@@ -135,7 +151,8 @@ impl Known<'_> {
             let generated = |number: i32| {
                 self.catalog.columns.iter().any(|column| column.attribute == number && column.generated)
             };
-            let mut free: Vec<i32> = (least..end).filter(|number| !generated(*number)).collect();
+            let is_free = |number: &i32| (least..end).contains(number) && !generated(*number);
+            let mut free: Vec<i32> = candidates.iter().copied().filter(is_free).collect();
             if free.len() > to - from {
                 free.retain(|number| self.delivered.contains(*number));
             }
@@ -226,6 +243,15 @@ mod tests {
         let now = catalog(3, &[(1, "id", INT), (2, "b", INT), (3, "a", INT)]);
         assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("a", INT), ("b", INT)]), [1, 2, 3]);
         assert_eq!(numbers(&now, &[1, 2, 3], &[("id", INT), ("b", INT), ("a", INT)]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_column_that_was_dropped_before_is_not_taken_for_one_of_two_that_exchanged_their_names() {
+        let now = catalog(5, &[(1, "id", INT), (2, "b", INT), (3, "a", INT), (5, "c", INT)]);
+        assert_eq!(
+            numbers(&now, &[1, 2, 3, 5], &[("id", INT), ("a", INT), ("b", INT), ("c", INT)]),
+            [1, 2, 3, 5]
+        );
     }
 
     #[test]

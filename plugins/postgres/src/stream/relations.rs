@@ -217,6 +217,15 @@ impl Relations {
             && self.marks.get(name).is_some_and(|mark| !columns.is_empty() && mark.delivered == *columns)
     }
 
+    /// Says which tables an earlier stream left to be read again.
+    pub(crate) fn tell_due<'a>(&self, names: impl IntoIterator<Item = &'a TableName>) {
+        for name in names {
+            if self.marks.get(name).is_some_and(|mark| mark.again == Again::Due) {
+                log::info(&format!("the rows of {name} are to be read again"));
+            }
+        }
+    }
+
     /// Marks whether a table is read again.
     pub(super) fn mark_again(&mut self, name: &TableName, again: Again) {
         if let Some(mark) = self.marks.get_mut(name) {

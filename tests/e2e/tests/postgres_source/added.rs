@@ -71,7 +71,8 @@ fn a_table_added_again_while_the_stream_lags_keeps_no_row_that_was_deleted_in_th
     );
     editor.alter(config("gap", &["public.stays_in"])).expect("a position");
     server.query("DELETE FROM back_again; INSERT INTO back_again VALUES (3, 'in the gap')");
-    let from = editor.alter(both()).expect("a position");
+    let back = SourceConfig { loading: vec!["public.back_again".to_owned()], ..both() };
+    let from = editor.alter(back).expect("a position");
     server.query("INSERT INTO back_again VALUES (4, 'after')");
     let loaded = snapshot(&mut editor, "public.back_again", &from, 100);
     let ids = |rows: &[Seen]| -> Vec<String> { rows.iter().map(|row| row.after[0].clone()).collect() };
@@ -94,6 +95,22 @@ fn a_table_added_again_while_the_stream_lags_keeps_no_row_that_was_deleted_in_th
     // Once it is loaded, from a place before the gap.
     let (rest, _) = read_on(false, &positions[1], 100);
     assert_eq!(ids(&rest), ["4", "5", "6"]);
+    // Where it left and came back with no stream open in between, its load is over, and the stream begins behind it: with a
+    // point to complete changes at, and without.
+    for held in [true, false] {
+        let loading = if held {
+            vec!["public.back_again".to_owned(), "public.stays_in".to_owned()]
+        } else {
+            Vec::new()
+        };
+        let mut streaming = source(server, SourceConfig { loading, load_start: from.clone(), ..both() });
+        if held {
+            streaming.hold_snapshot().expect("a point");
+        }
+        streaming.open(&start).expect("the stream");
+        let (seen, _) = stream(&mut streaming, 4, 1).expect("rows");
+        assert_eq!(ids(&seen), ["0", "4", "5", "6"]);
+    }
     editor.teardown().expect("no failure");
 }
 

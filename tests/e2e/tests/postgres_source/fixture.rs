@@ -200,6 +200,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         in_progress: false,
         relations: tarn_sdk::Relations::None,
         rereads: true,
+        load_start: Vec::new(),
     }
 }
 

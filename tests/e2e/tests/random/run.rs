@@ -278,6 +278,28 @@ impl Play {
         Ok(())
     }
 
+    /// Whether rows of a table that was written anew are still to come, as the log tells.
+    fn is_read_again(&self) -> bool {
+        let mut due = std::collections::BTreeSet::new();
+        for line in self.scene.log(MIRROR).lines() {
+            let Some(rest) = line.strip_prefix("info: ") else { continue };
+            let of = |before: &str, after: &str| {
+                rest.strip_prefix(before)?.split_once(after).map(|(name, _)| name.to_owned())
+            };
+            if rest.contains("loaded tables took the place") || rest.contains("tables removed") {
+                due.clear();
+            } else if let Some(table) = of("the rows of ", " were read again") {
+                due.remove(&table);
+            } else if let Some(table) = of("the rows of ", " were written anew")
+                .or_else(|| of("the rows of ", " are to be read again"))
+                .or_else(|| of("reading the rows of ", " again"))
+            {
+                due.insert(table);
+            }
+        }
+        !due.is_empty()
+    }
+
     /// Waits until everything up to a place of the source's log is at the destination, and nothing loads.
     fn catch_up(&self, lsn: &str) -> Result<(), String> {
         let passed = format!(
@@ -299,7 +321,7 @@ impl Play {
             let confirmed = self.scene.postgres.scalar(&passed).as_deref() == Some("1");
             // What is confirmed may wait in the stage.
             let staged = &status["cdcStatus"]["latency"]["stagedBytes"];
-            (loaded && confirmed && staged == "0").then_some(())
+            (loaded && confirmed && staged == "0" && !self.is_read_again()).then_some(())
         })
     }
 }
