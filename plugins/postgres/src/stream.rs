@@ -15,13 +15,14 @@ mod joined;
 mod loading;
 mod logged;
 mod numbers;
+mod outgoing;
 mod relation_records;
 mod relations;
 mod rows;
 mod succession;
 
-use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
-use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
+use tarn_batch::{BatchWriter, Op, RowHeader, Version};
+use tarn_sdk::{Changes, Failure, Limits, clock, log};
 
 use crate::cluster::Cluster;
 use crate::config::{PAUSE_MS, READ_BYTES_MAX, batch_room};
@@ -40,6 +41,7 @@ use again::Rereading;
 use deferred::Deferred;
 use in_progress::{Committed, InProgress};
 use loading::{Found, When};
+use outgoing::Outgoing;
 use relations::Learned;
 pub(crate) use relations::Relations;
 
@@ -127,27 +129,6 @@ impl Change<'_> {
     }
 }
 
-/// What one read makes.
-#[derive(Debug)]
-struct Outgoing {
-    /// Tells this batch from others: tables are added to each anew.
-    generation: u64,
-    writer: BatchWriter,
-    schema: Vec<Description>,
-    /// Where messages of the log are put.
-    log: Option<TableIndex>,
-    limits: Limits,
-}
-
-impl Outgoing {
-    fn is_full(&self) -> bool {
-        // One row goes into every batch, however small the limits are.
-        self.writer.rows() > 0
-            && (self.writer.rows() >= self.limits.rows_max
-                || self.writer.bytes() >= self.limits.bytes_max as usize)
-    }
-}
-
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -200,32 +181,6 @@ impl<S: Session> Stream<S> {
             rereading: Rereading::default(),
             told_to_wait: None,
         }
-    }
-
-    /// The next changes, by turns with the rows of a table that is read again.
-    pub(crate) fn read<P: Peer<Session = S>>(
-        &mut self,
-        side: &mut Side<P>,
-        settings: &Settings,
-        limits: Limits,
-    ) -> Result<Changes, Failure> {
-        if self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())? {
-            self.decoding.relations.follow_marks();
-        }
-        self.begin_again(side, settings)?;
-        if self.rereading.takes_turn() {
-            return self.read_again(side, limits);
-        }
-        if !self.rereading.is_running() {
-            return self.read_changes(side, settings, limits);
-        }
-        // What is there, and no waiting for more.
-        let changes = self.read_changes(side, settings, Limits { wait_ms: 0, ..limits })?;
-        self.rereading.heed(&mut self.decoding.relations);
-        if changes.rows > 0 || !changes.schema.is_empty() || !self.rereading.is_running() {
-            return Ok(changes);
-        }
-        self.read_again(side, limits)
     }
 
     /// The next changes. Waits for a first row; what else is delivered moves the position meanwhile.

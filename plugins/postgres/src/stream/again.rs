@@ -121,6 +121,32 @@ impl<S> Rereading<S> {
 }
 
 impl<S: Session> Stream<S> {
+    /// The next changes, by turns with the rows of a table that is read again.
+    pub(crate) fn read<P: Peer<Session = S>>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        limits: Limits,
+    ) -> Result<Changes, Failure> {
+        if self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())? {
+            self.decoding.relations.follow_marks();
+        }
+        self.begin_again(side, settings)?;
+        if self.rereading.takes_turn() {
+            return self.read_again(side, limits);
+        }
+        if !self.rereading.is_running() {
+            return self.read_changes(side, settings, limits);
+        }
+        // What is there, and no waiting for more.
+        let changes = self.read_changes(side, settings, Limits { wait_ms: 0, ..limits })?;
+        self.rereading.heed(&mut self.decoding.relations);
+        if changes.rows > 0 || !changes.schema.is_empty() || !self.rereading.is_running() {
+            return Ok(changes);
+        }
+        self.read_again(side, limits)
+    }
+
     /// Begins to read a table again that is due, if one can be.
     pub(super) fn begin_again<P: Peer<Session = S>>(
         &mut self,
