@@ -19,6 +19,7 @@ wasmtime::component::bindgen!({
             include tarn:plugin/comparison-plugin@0.1.3;
             include tarn:plugin/replacement-plugin@0.1.3;
             include tarn:plugin/parts-plugin@0.1.3;
+            include tarn:plugin/preview-plugin@0.1.3;
             include tarn:plugin/script-plugin@0.1.3;
         }
     ",

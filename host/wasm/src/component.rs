@@ -34,6 +34,7 @@ struct Loaded {
     comparison: Option<guest::comparison::GuestIndices>,
     replacement: Option<guest::replacement::GuestIndices>,
     parts: Option<guest::parts::GuestIndices>,
+    preview: Option<guest::preview::GuestIndices>,
 }
 
 /// Where a component's machine code came from.
@@ -70,6 +71,7 @@ impl Component {
         let replacement =
             has(Extra::Replacement).then(|| guest::replacement::GuestIndices::new(&pre)).transpose()?;
         let parts = has(Extra::Parts).then(|| guest::parts::GuestIndices::new(&pre)).transpose()?;
+        let preview = has(Extra::Preview).then(|| guest::preview::GuestIndices::new(&pre)).transpose()?;
         Ok(Self(Arc::new(Loaded {
             plugin: manifest.name.as_str().into(),
             label: manifest.label().into(),
@@ -84,6 +86,7 @@ impl Component {
             comparison,
             replacement,
             parts,
+            preview,
         })))
     }
 
@@ -154,6 +157,15 @@ impl Component {
 
     pub(crate) fn parts(&self) -> Option<&guest::parts::GuestIndices> {
         self.0.parts.as_ref()
+    }
+
+    pub(crate) fn preview(&self) -> Option<&guest::preview::GuestIndices> {
+        self.0.preview.as_ref()
+    }
+
+    /// Whether it is a destination that tells what it would do to its tables.
+    pub fn previews(&self) -> bool {
+        self.0.destination.is_some() && self.0.preview.is_some()
     }
 
     /// Whether it is a destination that loads tables beside others and puts them in their place.

@@ -42,10 +42,19 @@ pub(crate) enum Extra {
     Replacement,
     /// Loads in parts that are there wholly or not at all.
     Parts,
+    /// What would be done to tables.
+    Preview,
 }
 
 impl Extra {
-    const ALL: [Self; 5] = [Self::Inspection, Self::Lookup, Self::Comparison, Self::Replacement, Self::Parts];
+    const ALL: [Self; 6] = [
+        Self::Inspection,
+        Self::Lookup,
+        Self::Comparison,
+        Self::Replacement,
+        Self::Parts,
+        Self::Preview,
+    ];
 
     /// The interface's name.
     fn name(self) -> &'static str {
@@ -55,6 +64,7 @@ impl Extra {
             Self::Comparison => "comparison",
             Self::Replacement => "replacement",
             Self::Parts => "parts",
+            Self::Preview => "preview",
         }
     }
 }

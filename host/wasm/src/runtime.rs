@@ -21,6 +21,7 @@ use crate::inspection::InspectionInstance;
 use crate::interface::Surface;
 use crate::lookup::LookupInstance;
 use crate::manifest::Manifest;
+use crate::preview::PreviewInstance;
 use crate::replacement::ReplacementInstance;
 use crate::script::ScriptInstance;
 use crate::source::SourceInstance;
@@ -193,6 +194,19 @@ impl Runtime {
         limits: Limits,
     ) -> Result<ReplacementInstance, Failure> {
         ReplacementInstance::new(component, capabilities, limits).await
+    }
+
+    /// A new instance of a destination that tells what it would do to its tables.
+    ///
+    /// # Errors
+    /// As for [`Self::source`], or that the component does no such thing.
+    pub async fn preview(
+        &self,
+        component: &Component,
+        capabilities: Capabilities,
+        limits: Limits,
+    ) -> Result<PreviewInstance, Failure> {
+        PreviewInstance::new(component, capabilities, limits).await
     }
 }
 

@@ -5,10 +5,8 @@ use tarn_batch::{Column, Type};
 use tarn_sdk::UsualTypes;
 
 use crate::design::chosen_type;
+use crate::config::DECIMAL_DIGITS_MAX;
 use crate::target_type::{TargetType, Width};
-
-/// Digits that ClickHouse's widest decimal holds.
-const DECIMAL_DIGITS_MAX: i32 = 76;
 
 /// The type of a column, with NULL where the source has it (B188).
 ///
@@ -86,7 +84,7 @@ fn numeric_type(precision: u16, scale: i16) -> TargetType {
     let (precision, scale) = (i32::from(precision), i32::from(scale));
     // A negative scale rounds before the point: the digits there are zeros, but there.
     let digits = precision.max(scale) - scale.min(0);
-    if precision == 0 || digits > DECIMAL_DIGITS_MAX {
+    if precision == 0 || digits > i32::from(DECIMAL_DIGITS_MAX) {
         return TargetType::String;
     }
     let narrow = |number: i32| u8::try_from(number).expect("at most 76, not negative");

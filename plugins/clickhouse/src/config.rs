@@ -67,3 +67,9 @@ pub(crate) const COMPARED_KEYS_MAX: usize = 10_000;
 
 /// Keys of one page of a target's: a megabyte or so of them.
 pub(crate) const KEY_PAGE_MAX: u32 = 20_000;
+
+/// Digits that ClickHouse's widest decimal holds.
+pub(crate) const DECIMAL_DIGITS_MAX: u8 = 76;
+
+/// Names that a column beside another is tried to get. More of them mean that something else makes such columns.
+pub(crate) const BESIDE_NAMES_MAX: u32 = 1_000;

@@ -1,7 +1,7 @@
 //! The destination, over any client.
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, Compared, Description, DestinationConfig, Failure, Finding, KeyPage, Problem, log};
+use tarn_sdk::{Ack, Compared, Description, DestinationConfig, Failure, Finding, KeyPage, Problem, TablePlan, log};
 
 use crate::client::Client;
 use crate::failure::of_error;
@@ -28,6 +28,16 @@ impl<C: Client> Connector<C> {
 
     pub(crate) fn validate(&mut self, schema: &[Table]) -> Result<Vec<Problem>, Failure> {
         validate::validate(&mut self.targets, &mut self.client, schema)
+    }
+
+    pub(crate) fn prepare(&mut self, schema: &[Description]) -> Result<(), Failure> {
+        self.inserts.finish_all()?;
+        evolve::prepare(&mut self.targets, &mut self.client, schema)
+    }
+
+    /// What `evolve` would do.
+    pub(crate) fn preview(&mut self, schema: &[Description]) -> Result<Vec<TablePlan>, Failure> {
+        evolve::preview(&mut self.targets, &mut self.client, schema)
     }
 
     pub(crate) fn evolve(&mut self, schema: &[Description]) -> Result<(), Failure> {

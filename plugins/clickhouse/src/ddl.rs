@@ -84,6 +84,15 @@ impl Ddl {
         )
     }
 
+    /// Writes a column's default into the rows that show it, and takes it away from later ones.
+    pub(crate) fn settle_default(&self, target: &str, name: &str) -> [String; 2] {
+        let (alter, name) = (self.alter(target), ident(name));
+        [
+            format!("{alter} MATERIALIZE COLUMN {name} SETTINGS mutations_sync = 1"),
+            format!("{alter} MODIFY COLUMN {name} REMOVE DEFAULT"),
+        ]
+    }
+
     /// Gives a column another name; waits for the data to be rewritten.
     pub(crate) fn rename_column(&self, target: &str, name: &str, new_name: &str) -> String {
         let alter = self.alter(target);

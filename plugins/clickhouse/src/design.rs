@@ -38,6 +38,9 @@ pub(crate) struct DesignColumn {
     pub(crate) data_type: TargetType,
     /// How the server is to compress it, as its `CODEC(…)`; empty for its own choice.
     pub(crate) codec: String,
+    /// Other columns of the target that hold values of the source's column in another of its types; known of a target
+    /// that is there.
+    pub(crate) beside: Vec<String>,
 }
 
 /// The names of the columns that every target has.
@@ -223,7 +226,7 @@ fn columns(
         let name = &setting_of.destination_name;
         let name = if name.is_empty() { column.name.clone() } else { name.clone() };
         let (origin, codec) = (Origin::new(table, column), codec.to_owned());
-        columns.push(DesignColumn { source, origin, name, data_type, codec });
+        columns.push(DesignColumn { source, origin, name, data_type, codec, beside: Vec::new() });
     }
     columns
 }

@@ -1,6 +1,6 @@
 //! A target as it is on the server.
 
-use tarn_batch::Table;
+use tarn_batch::{Table, Type};
 use tarn_sdk::DestinationConfig;
 
 use crate::calendar_range::CalendarRange;
@@ -31,6 +31,7 @@ struct ExistingColumn {
     data_type: Option<TargetType>,
     /// `DEFAULT`, `MATERIALIZED`, `ALIAS` or `EPHEMERAL`; empty for none.
     default_kind: String,
+    is_partition_key: bool,
     origin: Option<Origin>,
 }
 
@@ -45,15 +46,17 @@ impl Existing {
         let [engine, engine_full, sorting_key, comment] =
             <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
         let sql = format!(
-            "SELECT name, type, default_kind, comment FROM system.columns WHERE {} ORDER BY position",
+            "SELECT name, type, default_kind, comment, toString(is_in_partition_key) FROM system.columns \
+             WHERE {} ORDER BY position",
             is_target("table", target)
         );
         let columns = text_rows(client, &sql)?.into_iter().map(|row| {
-            let [name, type_text, default_kind, comment] =
-                <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
+            let [name, type_text, default_kind, comment, is_partition_key] =
+                <[String; 5]>::try_from(row).map_err(|_| unreadable("five columns were asked for"))?;
             let origin = Origin::parse(&comment);
             let data_type = TargetType::parse(&type_text);
-            Ok(ExistingColumn { name, type_text, data_type, default_kind, origin })
+            let is_partition_key = is_partition_key == "1";
+            Ok(ExistingColumn { name, type_text, data_type, default_kind, is_partition_key, origin })
         });
         let columns = columns.collect::<Result<_, Error>>()?;
         Ok(Some(Self { engine, engine_full, sorting_key, comment, columns }))
@@ -74,18 +77,41 @@ impl Existing {
         self.columns.iter().map(|column| (column.name.as_str(), column.origin))
     }
 
-    /// What the column is called that holds this one of the source's. `None` where there is none: neither one of its
-    /// number, nor one of its name that holds no other.
-    pub(crate) fn name_of(&self, column: &DesignColumn) -> Option<&str> {
+    /// Whether rows without a column show a value.
+    pub(crate) fn has_default(&self, name: &str) -> bool {
+        self.column(name).is_some_and(|column| column.default_kind == "DEFAULT")
+    }
+
+    /// Whether the table is partitioned by a column.
+    pub(crate) fn is_partition_key(&self, name: &str) -> bool {
+        self.column(name).is_some_and(|column| column.is_partition_key)
+    }
+
+    /// The columns that hold values of this one of the source's, the oldest first: several where its type became one that
+    /// the column before could not hold. Those of its number, else the one of its name that holds no other.
+    pub(crate) fn holders(&self, column: &DesignColumn) -> Vec<&str> {
         let by_origin = |found: &&ExistingColumn| found.origin.is_some() && found.origin == column.origin;
+        let names: Vec<&str> =
+            self.columns.iter().filter(by_origin).map(|found| found.name.as_str()).collect();
+        if !names.is_empty() {
+            return names;
+        }
         let holds_other = |found: &ExistingColumn| {
             found
                 .origin
                 .zip(column.origin)
                 .is_some_and(|(origin, wanted)| origin.is_beside(wanted) && origin != wanted)
         };
-        let by_name = || self.column(&column.name).filter(|found| !holds_other(found));
-        self.columns.iter().find(by_origin).or_else(by_name).map(|found| found.name.as_str())
+        let by_name = self.column(&column.name).filter(|found| !holds_other(found));
+        by_name.map(|found| found.name.as_str()).into_iter().collect()
+    }
+
+    /// Which of these columns rows with values of a type go to: the newest that can hold them, else the newest.
+    pub(crate) fn holder_of<'n>(&self, names: &[&'n str], source: &Type, range: CalendarRange) -> Option<&'n str> {
+        let holds = |name: &&&str| {
+            self.type_of(name).is_some_and(|found| Encoder::new(source, found, range).is_some())
+        };
+        names.iter().rev().find(holds).or(names.last()).copied()
     }
 
     /// Whether it has a column.

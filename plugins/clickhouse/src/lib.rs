@@ -12,12 +12,14 @@
 //! A row's way: [`write`] walks the batches, a [`plan`] turns a row into RowBinary with one
 //! [`encoder`] a column, a [`block`] gathers rows, [`inserts`] sends them; values that the source left
 //! out are put in by [`unchanged`]. A target's way: a [`design`] says what it should be, [`existing`] what it
-//! is, [`evolve`] brings the one to the other, [`replacement`] puts one that was loaded [`beside`] in its place, [`validate`] tells what would not work, [`inspection`] how much
+//! is, an [`evolution`] finds the way in steps
+//! ([`change`]), [`evolve`] tells or does them, [`replacement`] puts one that was loaded [`beside`] in its place, [`validate`] tells what would not work, [`inspection`] how much
 //! is there, [`comparison`] whether it is what it should be.
 
 mod beside;
 mod block;
 mod calendar_range;
+mod change;
 mod client;
 mod column_type;
 mod comparison;
@@ -27,6 +29,7 @@ mod ddl;
 mod design;
 mod emptied;
 mod encoder;
+mod evolution;
 mod evolve;
 mod existing;
 mod failure;
@@ -56,7 +59,7 @@ use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
 use tarn_sdk::{
     Ack, Compare, Compared, Description, Destination, DestinationConfig, Failure, Finding, Inspect, KeyPage,
-    Problem, Replace,
+    Preview, Problem, Replace, TablePlan,
 };
 
 use client::Host;
@@ -80,7 +83,7 @@ impl Destination for ClickHouse {
     }
 
     fn prepare(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
-        self.0.evolve(&schema)
+        self.0.prepare(&schema)
     }
 
     fn evolve(&mut self, schema: Vec<Description>) -> Result<(), Failure> {
@@ -120,11 +123,17 @@ impl Replace for ClickHouse {
     }
 }
 
+impl Preview for ClickHouse {
+    fn preview(&mut self, schema: Vec<Description>) -> Result<Vec<TablePlan>, Failure> {
+        self.0.preview(&schema)
+    }
+}
+
 impl Inspect for ClickHouse {
     fn inspect(question: Question) -> Result<Answer, Failure> {
         inspection::inspect(&mut Host, &question)
     }
 }
 
-tarn_sdk::export_destination!(ClickHouse, comparison, replacement);
+tarn_sdk::export_destination!(ClickHouse, comparison, replacement, preview);
 tarn_sdk::export_inspection!(ClickHouse);

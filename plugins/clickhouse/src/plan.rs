@@ -53,6 +53,8 @@ pub(crate) struct PlannedColumn {
     encoder: Encoder,
     /// What stands in a tombstone; `None` for a column of the key.
     nothing: Option<Vec<u8>>,
+    /// Columns that hold the values of rows from before the source's column had its type.
+    pub(crate) beside: Vec<String>,
 }
 
 /// Why a row was not written.
@@ -124,7 +126,14 @@ impl Plan {
             });
             let type_text = existing.type_text(&column.name).to_owned();
             columns[column.source] =
-                Some(PlannedColumn { name: column.name.clone(), data_type, type_text, encoder, nothing });
+                Some(PlannedColumn {
+                    name: column.name.clone(),
+                    data_type,
+                    type_text,
+                    encoder,
+                    nothing,
+                    beside: column.beside.clone(),
+                });
         }
         let own = design.own.types();
         let own_types = own.each_ref().map(|(name, _)| existing.type_text(name).to_owned());

@@ -101,7 +101,8 @@ pub(crate) fn read_back(
 ) -> Result<HashMap<Key, Earlier>, Failure> {
     let doing = "reading unchanged values back from";
     let bytes_max = READ_BACK_BYTES_MAX;
-    ReadBack { plan, columns, until: None, keys_max: LOOKUP_KEYS_MAX, bytes_max, doing, settings: "" }
+    let (keys_max, purpose) = (LOOKUP_KEYS_MAX, Purpose::Keeping);
+    ReadBack { plan, columns, until: None, keys_max, bytes_max, doing, settings: "", purpose }
         .read(client, wanted)
 }
 
@@ -121,6 +122,17 @@ pub(crate) struct ReadBack<'a> {
     pub(crate) doing: &'static str,
     /// Settings of the statement; may be empty.
     pub(crate) settings: &'static str,
+    pub(crate) purpose: Purpose,
+}
+
+/// What values are read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To be written again. A row that holds a wanted value in another column, in a type that the source's column had
+    /// before, has nothing that could be.
+    Keeping,
+    /// To be looked at, as they are.
+    Looking,
 }
 
 impl ReadBack<'_> {
@@ -184,12 +196,32 @@ impl ReadBack<'_> {
         let until = self
             .until
             .map_or_else(String::new, |until| format!(" AND {version} <= CAST('{until}', 'UInt128')"));
+        let deleted = ident(&plan.own.deleted);
+        let elsewhere = self.elsewhere();
+        let (shown, open, close) = match elsewhere.as_str() {
+            "" => (format!("{key}, {columns}{version}, {deleted}"), "", String::new()),
+            columns_beside => (
+                format!("{key}, {columns}{version}, {deleted}, {columns_beside}"),
+                "SELECT * EXCEPT (_tarn_elsewhere) FROM (",
+                format!(") WHERE NOT _tarn_elsewhere OR {deleted} != 0"),
+            ),
+        };
         format!(
-            "SELECT {key}, {columns}{version}, {} FROM {} WHERE ({key}) IN ({keys}){until} \
-             ORDER BY {version} DESC LIMIT 1 BY {key}{settings} FORMAT RowBinaryWithNamesAndTypes",
-            ident(&plan.own.deleted),
+            "{open}SELECT {shown} FROM {} WHERE ({key}) IN ({keys}){until} \
+             ORDER BY {version} DESC LIMIT 1 BY {key}{close}{settings} FORMAT RowBinaryWithNamesAndTypes",
             ident(&plan.target),
         )
+    }
+
+    /// Whether a row holds a wanted value where it cannot be taken from, as a column of the statement; empty where none
+    /// can.
+    fn elsewhere(&self) -> String {
+        if self.purpose == Purpose::Looking {
+            return String::new();
+        }
+        let beside = self.columns.iter().filter_map(|&source| self.plan.column(source)).flat_map(|column| &column.beside);
+        let held: Vec<_> = beside.map(|name| format!("{} IS NOT NULL", ident(name))).collect();
+        if held.is_empty() { String::new() } else { format!("({}) AS _tarn_elsewhere", held.join(" OR ")) }
     }
 
     fn parse(&self, answer: &Rc<Vec<u8>>, found: &mut HashMap<Key, Earlier>) -> Result<(), Failure> {

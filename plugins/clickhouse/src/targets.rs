@@ -132,16 +132,18 @@ impl Targets {
         let mut design = self.design(table)?;
         let range = self.range(client)?;
         let Some(existing) = self.find(client, &design.target)? else {
-            let message = format!("table {} is not there", design.target);
-            return Err(Failure::permanent("target_missing", message)
-                .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
-                .with_table(table.qualified_name()));
+            return Err(target_missing(&design.target, table));
         };
         // A load may meet names that the stream, which brings them, has not come to yet, and the other way round.
         // Which column is meant is told by its number.
         for column in &mut design.columns {
-            match existing.name_of(column) {
-                Some(name) => name.clone_into(&mut column.name),
+            let names = existing.holders(column);
+            match existing.holder_of(&names, &table.columns[column.source].data_type, range) {
+                Some(name) => {
+                    column.beside =
+                        names.iter().filter(|other| **other != name).map(|&other| other.to_owned()).collect();
+                    name.clone_into(&mut column.name);
+                }
                 None => return Err(column_missing(&design.target, table, &column.name)),
             }
         }
@@ -155,6 +157,13 @@ impl Targets {
     pub(crate) fn forget(&mut self, target: &str) {
         self.plans.retain(|plan| plan.target != target);
     }
+}
+
+/// The failure of a table whose target is gone.
+pub(crate) fn target_missing(target: &str, table: &Table) -> Failure {
+    Failure::permanent("target_missing", format!("table {target} is not there"))
+        .with_hint("it was dropped or renamed: bring it back and resume, or resync the mirror")
+        .with_table(table.qualified_name())
 }
 
 /// The failure of rows that have a column for which the target has none.

@@ -140,6 +140,23 @@ pub mod parts {
     });
 }
 
+pub mod preview {
+    wit_bindgen::generate!({
+        path: "../../wit/v0.1",
+        world: "tarn:plugin/preview-plugin",
+        with: {
+            "tarn:plugin/types@0.1.3": crate::bindings::imports::tarn::plugin::types,
+            "tarn:plugin/log@0.1.3": crate::bindings::imports::tarn::plugin::log,
+            "tarn:plugin/clock@0.1.3": crate::bindings::imports::tarn::plugin::clock,
+            "tarn:plugin/postgres@0.1.3": crate::bindings::imports::tarn::plugin::postgres,
+            "tarn:plugin/clickhouse@0.1.3": crate::bindings::imports::tarn::plugin::clickhouse,
+            "tarn:plugin/kafka@0.1.3": crate::bindings::imports::tarn::plugin::kafka,
+        },
+        additional_derives: [PartialEq, Eq],
+        pub_export_macro: true,
+    });
+}
+
 pub mod script {
     wit_bindgen::generate!({
         path: "../../wit/v0.1",

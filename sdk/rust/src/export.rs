@@ -15,6 +15,7 @@ macro_rules! export_source {
 /// Makes the library a destination plugin: `export_destination!(MyDestination);`, once in a crate. One that
 /// implements [`Compare`](crate::Compare) as well says so: `export_destination!(MyDestination, comparison);`,
 /// and one that implements [`Replace`](crate::Replace): `export_destination!(MyDestination, comparison, replacement);`.
+/// With [`Preview`](crate::Preview) as well: `export_destination!(MyDestination, comparison, replacement, preview);`.
 /// One that implements [`LoadParts`](crate::LoadParts): `export_destination!(MyDestination, parts);`.
 #[macro_export]
 macro_rules! export_destination {
@@ -26,6 +27,15 @@ macro_rules! export_destination {
     };
     ($plugin:ty, comparison, replacement) => {
         $crate::__export_plugin!($plugin, Destination destination, Compare comparison, Replace replacement);
+    };
+    ($plugin:ty, comparison, replacement, preview) => {
+        $crate::__export_plugin!(
+            $plugin,
+            Destination destination,
+            Compare comparison,
+            Replace replacement,
+            Preview preview
+        );
     };
     ($plugin:ty, parts) => {
         $crate::__export_plugin!($plugin, Destination destination, LoadParts parts);

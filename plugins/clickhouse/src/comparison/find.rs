@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::config::COMPARED_KEYS_MAX;
 use crate::failure::of_error;
 use crate::plan::Plan;
-use crate::read_back::{Key, ReadBack, Wanted, fitting};
+use crate::read_back::{Key, Purpose, ReadBack, Wanted, fitting};
 use crate::row_binary::split_value;
 
 /// The keys that the target has a row of although there should be none as of a sequence.
@@ -27,6 +27,7 @@ pub(crate) fn find(
         bytes_max: usize::MAX,
         doing: DOING,
         settings: QUIETLY,
+        purpose: Purpose::Looking,
     };
     let then = ReadBack { until: Some(until(sequence)), ..latest }.read(client, &wanted)?;
     let latest = latest.read(client, &wanted)?;

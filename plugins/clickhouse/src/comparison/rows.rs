@@ -10,7 +10,7 @@ use super::{DOING, QUIETLY, commit_of, until};
 use crate::client::Client;
 use crate::config::COMPARED_KEYS_MAX;
 use crate::plan::{Image, Plan, RowError};
-use crate::read_back::{Earlier, Key, ReadBack, Wanted};
+use crate::read_back::{Earlier, Key, Purpose, ReadBack, Wanted};
 use crate::target_type::TargetType;
 use crate::targets::Targets;
 
@@ -160,6 +160,7 @@ impl Work<'_> {
             bytes_max: usize::MAX,
             doing: DOING,
             settings: QUIETLY,
+            purpose: Purpose::Looking,
         }
     }
 

@@ -167,7 +167,7 @@ fn somebody_elses_table_of_the_name_is_neither_dropped_nor_loaded_into() {
     scene.query("CREATE TABLE t_tarn_beside (x Int8) ENGINE = MergeTree ORDER BY x");
     scene.load_beside("7");
     scene.connector.drop_tables(&["t".to_owned()]).expect("it stays");
-    let failure = scene.connector.evolve(&[table.into()]).expect_err("it is in the way");
+    let failure = scene.connector.prepare(&[table.into()]).expect_err("it is in the way");
     assert_eq!(failure.code, "target_in_the_way");
     assert_eq!(scene.rows(TABLES), ["t", "t_tarn_beside"]);
 }

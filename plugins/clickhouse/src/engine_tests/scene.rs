@@ -187,7 +187,7 @@ impl Scene {
 
     #[track_caller]
     pub(super) fn prepare(&mut self, table: &Table) {
-        self.connector.evolve(&[table.clone().into()]).expect("the table is made");
+        self.connector.prepare(&[table.clone().into()]).expect("the table is made");
     }
 
     #[track_caller]

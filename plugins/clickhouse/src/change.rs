@@ -1,0 +1,148 @@
+//! What is done to a target, one step at a time, and what people are told of it before.
+
+use tarn_sdk::{PlanStep, StepKind};
+
+use crate::client::{Client, Error};
+use crate::ddl::Ddl;
+use crate::design::DesignColumn;
+use crate::filling::Filling;
+use crate::target_type::TargetType;
+
+/// One step of the way from a table as it is to its design.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Change {
+    /// A column is called otherwise at the source.
+    Rename { from: String, to: String },
+    /// A column's name went to another one.
+    SetAside { from: String, to: String },
+    /// A column is new.
+    Add { column: DesignColumn, earlier: Earlier },
+    /// A column holds more.
+    Widen { name: String, from: TargetType, to: TargetType },
+    /// A column's values go to a new one, for it cannot hold them.
+    Beside { older: Older, column: DesignColumn },
+    /// A column left the source.
+    Keep { name: String },
+}
+
+/// What rows from before a column hold in it at the source.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Earlier {
+    /// NULL.
+    Null,
+    /// Not known, of a column that cannot be NULL there.
+    Unknown,
+    /// A value that cannot be given as the column's default.
+    Unfillable,
+    /// A value.
+    Value(Filling),
+}
+
+/// The column that a new one is put beside.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Older {
+    pub(crate) name: String,
+    pub(crate) data_type: TargetType,
+    /// Whether rows without the column show a value.
+    pub(crate) has_default: bool,
+}
+
+impl Change {
+    /// The step with its statements. The server is asked whether it reads a default as rows would bring it.
+    pub(crate) fn step(self, ddl: &Ddl, client: &mut impl Client, target: &str) -> Result<PlanStep, Error> {
+        Ok(match self {
+            Self::Rename { from, to } => PlanStep {
+                kind: StepKind::Rename,
+                detail: format!("becomes {to}, as at the source"),
+                statements: vec![ddl.rename_column(target, &from, &to)],
+                column: from,
+                warning: String::new(),
+            },
+            Self::SetAside { from, to } => PlanStep {
+                kind: StepKind::SetAside,
+                detail: format!("becomes {to}: its name is another column's at the source"),
+                statements: vec![ddl.rename_column(target, &from, &to)],
+                column: from,
+                warning: String::new(),
+            },
+            Self::Widen { name, from, to } => PlanStep {
+                kind: StepKind::Widen,
+                detail: format!("{from} becomes {to}, which holds every value of both"),
+                statements: vec![ddl.modify_column(target, &name, &to)],
+                column: name,
+                warning: String::new(),
+            },
+            Self::Add { column, earlier } => added(&column, &earlier, ddl, client, target)?,
+            Self::Beside { older, column } => beside(&older, &column, ddl, target),
+            Self::Keep { name } => PlanStep {
+                kind: StepKind::Keep,
+                detail: "left the source, or the mirror, and stays; later rows hold its default, or NULL".to_owned(),
+                statements: Vec::new(),
+                column: name,
+                warning: String::new(),
+            },
+        })
+    }
+}
+
+fn added(
+    column: &DesignColumn,
+    earlier: &Earlier,
+    ddl: &Ddl,
+    client: &mut impl Client,
+    target: &str,
+) -> Result<PlanStep, Error> {
+    let DesignColumn { name, data_type, .. } = column;
+    let expression = match earlier {
+        Earlier::Value(filling) => filling.confirmed(client, data_type)?,
+        Earlier::Null | Earlier::Unknown | Earlier::Unfillable => None,
+    };
+    let warning = match (earlier, expression) {
+        (Earlier::Null, _) | (Earlier::Value(_), Some(_)) => String::new(),
+        (Earlier::Unknown, _) => format!(
+            "column {name} is NOT NULL at the source; rows written before show NULL until they change"
+        ),
+        (Earlier::Unfillable, _) | (Earlier::Value(_), None) => format!(
+            "the source holds a value in column {name} of rows from before it, which cannot be given as the column's \
+             default here; they show NULL until they change. Resync the mirror, or edit the table out of it and add it \
+             again, to have the value in them"
+        ),
+    };
+    let shown = if expression.is_some() { "the source's default" } else { "NULL" };
+    Ok(PlanStep {
+        kind: StepKind::Add,
+        detail: format!("new, {data_type}; rows from before show {shown}"),
+        statements: vec![ddl.add_column(target, column, expression)],
+        column: name.clone(),
+        warning,
+    })
+}
+
+/// Later rows bring nothing for the older column, which has to show that: no default, and NULL.
+fn beside(older: &Older, column: &DesignColumn, ddl: &Ddl, target: &str) -> PlanStep {
+    let mut statements = Vec::new();
+    if older.has_default {
+        statements.extend(ddl.settle_default(target, &older.name));
+    }
+    if !older.data_type.is_nullable() {
+        statements.push(ddl.modify_column(target, &older.name, &older.data_type.clone().nullable()));
+    }
+    statements.push(ddl.add_column(target, column, None));
+    let (name, before) = (&column.name, &older.name);
+    PlanStep {
+        kind: StepKind::Beside,
+        detail: format!(
+            "new, {}, beside {before}, whose {} cannot hold it; rows from before keep their value in {before} and show \
+             NULL here, later ones the other way round",
+            column.data_type,
+            older.data_type.value_type()
+        ),
+        statements,
+        column: name.clone(),
+        warning: format!(
+            "values of column {before} go to {name} from here on: {} cannot hold them. Rows from before keep their value \
+             in {before} until they change; resync the mirror to have all of them in one column",
+            older.data_type.value_type()
+        ),
+    }
+}
