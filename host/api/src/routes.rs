@@ -11,6 +11,7 @@ mod logs;
 mod metrics;
 mod mirrors;
 mod peers;
+mod schema_changes;
 mod scripts;
 mod state_change;
 mod status;
@@ -56,6 +57,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         graph::operations(),
         counts::operations(),
         dead_letters::operations(),
+        schema_changes::operations(),
         tags::operations(),
         verify::operations(),
         logs::operations(),

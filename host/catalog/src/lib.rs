@@ -24,6 +24,7 @@ mod migrations;
 mod mirrors;
 mod peers;
 mod rotation;
+mod schema_changes;
 mod scripts;
 mod sealing;
 mod staged;

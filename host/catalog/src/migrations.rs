@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0007_staged.sql"),
     include_str!("../migrations/0008_stages.sql"),
     include_str!("../migrations/0009_deliveries.sql"),
+    include_str!("../migrations/0010_schema_changes.sql"),
 ];
 
 /// Applies the steps that a catalog lacks.

@@ -356,6 +356,7 @@ async fn remove_remains(
         "DELETE FROM snapshot_tables WHERE mirror_id = $1",
         "DELETE FROM loads_beside WHERE mirror_id = $1",
         "DELETE FROM staged_mirrors WHERE mirror_id = $1",
+        "DELETE FROM schema_changes WHERE mirror_id = $1",
     ];
     let statistics: &[&'static str] = &[
         "DELETE FROM cdc_batches WHERE mirror_id = $1",

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tarn_model::{
     ClickHouseConfig, DeadLetterState, Equality, MirrorSpec, MirrorState, PostgresConfig, RecordErrors,
-    RecordStage, RowDifference, ScriptLanguage, SlotState, StreamLatency, VerificationState,
+    RecordStage, RowDifference, ScriptLanguage, SlotState, StreamLatency, TablePlan, VerificationState,
 };
 
 /// `GET peers/list`.
@@ -132,6 +132,39 @@ pub(crate) struct StageStanding {
     pub(crate) oldest_at: Option<String>,
     pub(crate) error: String,
     pub(crate) failed_at: Option<String>,
+}
+
+/// `POST mirrors/cdc/validate`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct MirrorValid {
+    pub(crate) plans: Vec<TablePlan>,
+}
+
+/// `GET mirrors/schema_changes/{flow_job_name}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SchemaChanges {
+    pub(crate) changes: Vec<SchemaChange>,
+}
+
+/// A change of columns that a mirror stopped at.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct SchemaChange {
+    pub(crate) digest: String,
+    pub(crate) approved: bool,
+    pub(crate) noticed_at: String,
+    pub(crate) plan: TablePlan,
+}
+
+/// `POST mirrors/approve_schema_change`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Approved {
+    pub(crate) change: SchemaChange,
+    pub(crate) waiting: u64,
+    pub(crate) resumed: bool,
 }
 
 /// `POST mirrors/dead_letters`.

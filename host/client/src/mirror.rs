@@ -3,6 +3,7 @@
 mod change;
 mod dead_letters;
 mod flags;
+mod schema_changes;
 mod verify;
 mod view;
 pub(crate) mod watch;
@@ -16,8 +17,10 @@ use tarn_model::{Enumerated as _, MirrorSpec, MirrorState};
 pub(crate) use self::change::{Edited, edit};
 use self::dead_letters::DeadLettersCommand;
 use self::flags::{EditFlags, SpecFlags};
+use self::schema_changes::{ApproveArgs, validated};
 use self::verify::VerifyArgs;
 use self::watch::WatchArgs;
+use crate::answer::MirrorValid;
 use crate::calls::{Within, mirror_body, state_name};
 use crate::error::Error;
 use crate::http::Client;
@@ -30,7 +33,7 @@ use crate::setup::load_mirror;
 pub enum MirrorCommand {
     /// Creates a mirror, after every check of both sides.
     Create(Box<Create>),
-    /// Runs the checks of a creation and stores nothing.
+    /// Runs the checks of a creation, stores nothing, and shows what would be done to the destination's tables.
     Validate(Box<Definition>),
     /// Lists all mirrors with their states.
     List,
@@ -44,6 +47,13 @@ pub enum MirrorCommand {
     Watch(WatchArgs),
     /// Compares both sides of a mirror row by row while it runs: exit code 0 if everything is equal, else 1.
     Verify(VerifyArgs),
+    /// Shows what the source's columns ask for at the destination now, and the changes that the mirror waits at.
+    Plan {
+        /// The mirror.
+        name: String,
+    },
+    /// Approves changes of columns that a mirror with --schema-changes ask waits at; it goes on.
+    Approve(ApproveArgs),
     /// Brings a mirror to rest.
     Pause(Change),
     /// Lets a paused or failed mirror go on where it was.
@@ -129,12 +139,15 @@ impl MirrorCommand {
             Self::Validate(definition) => {
                 let spec = definition.spec()?;
                 let answer = client.post("mirrors/cdc/validate", &mirror_body(&spec, &json!({}))).await?;
-                Ok(Report::new(format!("mirror {} can be created", spec.name), answer))
+                let MirrorValid { plans } = client.read(&answer)?;
+                Ok(validated(&spec.name, &plans, answer))
             }
             Self::List => view::list(client).await,
             Self::Describe { name } => view::describe(client, &name).await,
             Self::Watch(watch) => watch.run(client, reader).await,
             Self::Verify(verify) => verify.run(client, reader).await,
+            Self::Plan { name } => schema_changes::plan(client, &name).await,
+            Self::Approve(approve) => approve.run(client).await,
             Self::Pause(change) => change.run(client, Paused, "pause", Within::Deadline).await,
             Self::Resume(change) => change.run(client, Running, "resume", Within::AnyTime).await,
             Self::Edit(args) => args.run(client).await,

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tarn_model::{
-    Answer, DeadLetterState, Failure, Mirror, MirrorSpec, Peer, Problem, Question, ScriptLanguage,
+    Answer, DeadLetterState, Failure, Mirror, MirrorSpec, Peer, Problem, Question, ScriptLanguage, TablePlan,
 };
 
 /// A future behind a trait object.
@@ -38,6 +38,10 @@ pub trait Validator: Send + Sync + 'static {
     /// Everything that would keep the mirror from running, all at once, each with the field it concerns.
     /// A side that cannot be reached is a problem too. It ends by itself within half a minute.
     fn validate<'a>(&'a self, validation: Validation<'a>) -> Pending<'a, Vec<Problem>>;
+
+    /// What would be done to the destination's tables for the columns that the source's have now, table by table.
+    /// Nothing is changed. It ends by itself within half a minute.
+    fn plan<'a>(&'a self, validation: Validation<'a>) -> Pending<'a, Result<Vec<TablePlan>, Failure>>;
 }
 
 /// Opens real connections to peers.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tarn_catalog::Catalog;
-use tarn_model::{Failure, MirrorSpec, Peer, ScriptChain};
+use tarn_model::{Failure, MirrorSpec, Peer, ScriptChain, TablePlan};
 use tarn_replication::Instances;
 use tarn_wasm::{DestinationInstance, LogSink, ScriptInstance, SourceInstance};
 
@@ -15,6 +16,7 @@ use crate::records::chain::Chain;
 use crate::records::link::{Again, Link};
 use crate::records::series::Series;
 use crate::records::sieve::{Sieve, SieveParts};
+use crate::schema_gate::SchemaGate;
 use crate::watch::Watch;
 
 /// Makes configured instances of a mirror's source, scripts and destination.
@@ -28,6 +30,7 @@ pub(crate) struct MirrorInstances {
     scripts: Vec<LoadedScript>,
     watch: Arc<Watch>,
     sieve: SieveParts,
+    gate: SchemaGate,
 }
 
 /// Where a mirror's destination is.
@@ -93,6 +96,15 @@ impl Store {
         self.plugins.replacement(&self.peer, &self.settings(), log).await?.replace(tables).await
     }
 
+    /// What would be done for described tables.
+    pub(crate) async fn preview(
+        &self,
+        schema: &Bytes,
+        log: Arc<dyn LogSink>,
+    ) -> Result<Vec<TablePlan>, Failure> {
+        previewed(&self.plugins, &self.peer, &self.settings(), schema, log).await
+    }
+
     /// A configured destination.
     pub(crate) async fn open(&self, log: Arc<dyn LogSink>) -> Result<DestinationInstance, Failure> {
         self.plugins.destination(&self.peer, &self.settings(), log).await
@@ -109,13 +121,17 @@ impl MirrorInstances {
         watch: &Arc<Watch>,
         sieve: SieveParts,
     ) -> Result<Self, Failure> {
+        let store = Store::new(catalog, plugins, id, spec).await?;
+        let log = Arc::clone(watch) as Arc<dyn LogSink>;
+        let policy = (spec.name.as_str(), spec.schema_changes);
         Ok(Self {
             catalog: catalog.clone(),
             id,
             plugins: plugins.clone(),
             spec: spec.clone(),
             source_peer: peer(catalog, &spec.source_peer).await?,
-            store: Store::new(catalog, plugins, id, spec).await?,
+            gate: SchemaGate::new(catalog, id, policy, store.clone(), log),
+            store,
             scripts: load_scripts(catalog, plugins, spec).await?,
             watch: Arc::clone(watch),
             sieve,
@@ -181,6 +197,11 @@ impl MirrorInstances {
         self.store.replace(tables, self.log()).await
     }
 
+    /// Asks before the destination's tables are changed.
+    pub(crate) fn gate(&self) -> SchemaGate {
+        self.gate.clone()
+    }
+
     /// What destinations are sieved with.
     pub(crate) fn sieve(&self) -> SieveParts {
         self.sieve.clone()
@@ -217,6 +238,24 @@ fn delivery_name(mirror: &str, id: i64, created_ms: i64, delivery: i64) -> Strin
         0 => format!("tarn.{mirror}.{id}-{created_ms}"),
         _ => format!("tarn.{mirror}.{id}-{created_ms}-{delivery}"),
     }
+}
+
+/// What a destination that is configured like this would do for described tables.
+pub(crate) async fn previewed(
+    plugins: &Plugins,
+    peer: &Peer,
+    settings: &str,
+    schema: &Bytes,
+    log: Arc<dyn LogSink>,
+) -> Result<Vec<TablePlan>, Failure> {
+    let mut destination = plugins.preview(peer, settings, log).await?;
+    let told = destination.preview(schema).await?;
+    serde_json::from_str(&told).map_err(|error| {
+        let message =
+            format!("what the destination would do is not told in the form of the contract: {error}");
+        Failure::permanent("preview_unreadable", message)
+            .with_hint("install a version of the plugin that fits")
+    })
 }
 
 /// Loads the scripts that a mirror names, in order.

@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod counting;
 mod dead_letters;
+mod described;
 mod error;
 mod guest_settings;
 mod hooks;
@@ -25,6 +26,7 @@ mod recent;
 mod records;
 mod roles;
 mod run;
+mod schema_gate;
 mod script_compilation;
 mod script_runner;
 mod scripts;
@@ -50,7 +52,7 @@ pub use journal::{Journal, JournalWriter};
 pub use latency::Latencies;
 pub use logs::{LogAnswer, LogRequest};
 pub use mirrors::{
-    ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,
+    Approval, ChangeOutcome, MirrorCreation, MirrorItem, MirrorStatus, SideRows, StateChange, StatusDetails,
     StatusQuery, TableRows, TotalRows,
 };
 pub use peers::{PeerComparison, PeerCreation, PeerDifference, PeerInfo, PeerOutcome, config_key};

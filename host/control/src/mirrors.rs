@@ -1,5 +1,6 @@
 //! Mirrors: creating, changing and looking at them. Running them is the supervisor's part.
 
+mod approval;
 mod change;
 mod create;
 mod graph;
@@ -8,6 +9,7 @@ mod rules;
 mod tags;
 mod view;
 
+pub use approval::Approval;
 pub use change::{ChangeOutcome, StateChange};
 pub use create::MirrorCreation;
 pub use row_counts::{SideRows, TableRows};

@@ -9,8 +9,8 @@ use tarn_catalog::Catalog;
 use tarn_model::{ClickHouseConfig, Failure, KafkaConfig, Peer, PeerConfig, ScriptLimits, ScriptReference};
 use tarn_wasm::{
     Capabilities, ComparisonInstance, Component, DestinationInstance, InspectionInstance, Limits, LoadError,
-    LogSink, LookupInstance, Manifest, ManifestError, NoLog, ReplacementInstance, Runtime, ScriptInstance,
-    SourceInstance,
+    LogSink, LookupInstance, Manifest, ManifestError, NoLog, PreviewInstance, ReplacementInstance, Runtime,
+    ScriptInstance, SourceInstance,
 };
 
 use crate::records::link::Span;
@@ -245,6 +245,26 @@ impl Plugins {
         let capabilities = Capabilities::clickhouse(log, clickhouse_client(peer, config)?);
         let mut destination =
             self.runtime.replacement(&self.clickhouse, capabilities, Limits::connector()).await?;
+        destination.configure(settings).await?;
+        Ok(destination)
+    }
+
+    /// A configured destination of a peer that tells what it would do to its tables.
+    ///
+    /// # Errors
+    /// As for [`Self::destination`], or that its connector does no such thing.
+    pub async fn preview(
+        &self,
+        peer: &Peer,
+        settings: &str,
+        log: Arc<dyn LogSink>,
+    ) -> Result<PreviewInstance, Failure> {
+        let PeerConfig::Clickhouse(config) = &peer.config else {
+            return Err(no_connector(peer, "destination whose tables have columns"));
+        };
+        let capabilities = Capabilities::clickhouse(log, clickhouse_client(peer, config)?);
+        let mut destination =
+            self.runtime.preview(&self.clickhouse, capabilities, Limits::connector()).await?;
         destination.configure(settings).await?;
         Ok(destination)
     }

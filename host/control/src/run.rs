@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tarn_catalog::{Catalog, Observed};
-use tarn_model::{Allowance, DesiredState, Failure, Mirror, MirrorSpec, MirrorState};
+use tarn_model::{Allowance, DesiredState, Failure, Mirror, MirrorSpec, MirrorState, SchemaChangePolicy};
 use tarn_replication::{Ended, Observer, Records, Run, supervise};
 use tarn_wasm::SourceInstance;
 use tokio_util::sync::CancellationToken;
@@ -166,7 +166,7 @@ impl MirrorRun {
     async fn life(&self, run: Run) -> Result<LifeEnd, Failure> {
         // The source may make these steps wait for its transactions, a stop may not: each is repeatable, so
         // that it can be dropped anywhere.
-        let prepared = run.stop.run_until_cancelled(self.prepare()).await.transpose()?.flatten();
+        let prepared = run.stop.run_until_cancelled(Box::pin(self.prepare())).await.transpose()?.flatten();
         let Some(Prepared { mirror, instances, holder }) = prepared else { return Ok(LifeEnd::Stopped) };
         let loading = self.unfinished_tables().await?;
         let streamed_before = holder.is_none() && mirror.resume_at == MirrorState::Running;
@@ -227,6 +227,10 @@ impl MirrorRun {
             )
             .await?,
         );
+        if mirror.spec.schema_changes == SchemaChangePolicy::Apply {
+            // What waited by an earlier policy is done in its turn.
+            catalog.forget_schema_changes(mirror.id).await?;
+        }
         if mirror.state == MirrorState::Resync {
             let begun = self.forget(&instances).await?;
             // Where the load goes is another place now.

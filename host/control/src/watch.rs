@@ -107,7 +107,9 @@ impl Observer for Watch {
                     None => {}
                 }
             }
-            Notice::SchemaEvolved => self.info("the destination took changed columns"),
+            // The first description of a table comes by this way, too, and changes nothing: a destination that changes
+            // tables logs what it does.
+            Notice::SchemaEvolved => {}
             Notice::TablePlanned { table, partitions } => {
                 self.info(format!("table {table} loads in {partitions} partitions"));
             }

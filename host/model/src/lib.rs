@@ -18,6 +18,7 @@ mod peer;
 mod position;
 mod record_error;
 mod request;
+mod schema_change;
 mod script;
 mod secret;
 mod slot_health;
@@ -47,6 +48,7 @@ pub use record_error::{
     DeadLetter, DeadLetterState, RecordCell, RecordErrorPolicy, RecordErrors, RecordStage, ShownRecord,
 };
 pub use request::{StateRequest, Verdict, decide, refusal};
+pub use schema_change::{PlanStep, SchemaChange, SchemaChangePolicy, StepKind, TablePlan};
 pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};
 pub use slot_health::{SlotHealth, SlotState};

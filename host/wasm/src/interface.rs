@@ -47,14 +47,8 @@ pub(crate) enum Extra {
 }
 
 impl Extra {
-    const ALL: [Self; 6] = [
-        Self::Inspection,
-        Self::Lookup,
-        Self::Comparison,
-        Self::Replacement,
-        Self::Parts,
-        Self::Preview,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Inspection, Self::Lookup, Self::Comparison, Self::Replacement, Self::Parts, Self::Preview];
 
     /// The interface's name.
     fn name(self) -> &'static str {

@@ -54,6 +54,7 @@ impl PreviewInstance {
 /// The failure of whoever asks for it where it is not offered.
 fn absent(plugin: &str) -> Failure {
     let message = format!("the plugin {plugin} does not tell what it would do to its tables");
-    Failure::permanent("plugin_preview_missing", message)
-        .with_hint("install a version of it that exports the interface preview, or let the mirror apply changes")
+    Failure::permanent("plugin_preview_missing", message).with_hint(
+        "install a version of it that exports the interface preview, or let the mirror apply changes",
+    )
 }

@@ -76,7 +76,8 @@ impl Change {
             Self::Beside { older, column } => beside(&older, &column, ddl, target),
             Self::Keep { name } => PlanStep {
                 kind: StepKind::Keep,
-                detail: "left the source, or the mirror, and stays; later rows hold its default, or NULL".to_owned(),
+                detail: "left the source, or the mirror, and stays; later rows hold its default, or NULL"
+                    .to_owned(),
                 statements: Vec::new(),
                 column: name,
                 warning: String::new(),

@@ -1,7 +1,9 @@
 //! The destination, over any client.
 
 use tarn_batch::Table;
-use tarn_sdk::{Ack, Compared, Description, DestinationConfig, Failure, Finding, KeyPage, Problem, TablePlan, log};
+use tarn_sdk::{
+    Ack, Compared, Description, DestinationConfig, Failure, Finding, KeyPage, Problem, TablePlan, log,
+};
 
 use crate::client::Client;
 use crate::failure::of_error;

@@ -199,7 +199,10 @@ impl<'a> Evolution<'a> {
         let source = &self.table.columns[column.source];
         let Present { found_as, name, origin } = &self.columns[at];
         let message = format!("is {found} and would have to be {}", column.data_type);
-        if source.key > 0 || self.existing.is_sorting_key(found_as) || self.existing.is_partition_key(found_as) {
+        if source.key > 0
+            || self.existing.is_sorting_key(found_as)
+            || self.existing.is_partition_key(found_as)
+        {
             let message = format!("{message}; rows are sorted or partitioned by it");
             return Err(self.refused(name, &message));
         }
@@ -209,7 +212,11 @@ impl<'a> Evolution<'a> {
             true => column.data_type.clone().nullable(),
             false => crate::column_type::usual_type(&wanted),
         };
-        if origin.is_none() || *origin != column.origin || !found.can_be_nullable() || !data_type.is_nullable() {
+        if origin.is_none()
+            || *origin != column.origin
+            || !found.can_be_nullable()
+            || !data_type.is_nullable()
+        {
             return Err(self.refused(name, &message));
         }
         let older = Older {
@@ -261,6 +268,7 @@ impl<'a> Evolution<'a> {
 /// A type as a part of a name: `decimal_12_4`.
 fn slug(data_type: &TargetType) -> String {
     let text = data_type.to_string().to_ascii_lowercase();
-    let words = text.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words =
+        text.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("_")
 }

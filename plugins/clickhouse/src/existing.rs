@@ -107,7 +107,12 @@ impl Existing {
     }
 
     /// Which of these columns rows with values of a type go to: the newest that can hold them, else the newest.
-    pub(crate) fn holder_of<'n>(&self, names: &[&'n str], source: &Type, range: CalendarRange) -> Option<&'n str> {
+    pub(crate) fn holder_of<'n>(
+        &self,
+        names: &[&'n str],
+        source: &Type,
+        range: CalendarRange,
+    ) -> Option<&'n str> {
         let holds = |name: &&&str| {
             self.type_of(name).is_some_and(|found| Encoder::new(source, found, range).is_some())
         };

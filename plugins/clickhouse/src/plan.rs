@@ -125,15 +125,14 @@ impl Plan {
                 nothing
             });
             let type_text = existing.type_text(&column.name).to_owned();
-            columns[column.source] =
-                Some(PlannedColumn {
-                    name: column.name.clone(),
-                    data_type,
-                    type_text,
-                    encoder,
-                    nothing,
-                    beside: column.beside.clone(),
-                });
+            columns[column.source] = Some(PlannedColumn {
+                name: column.name.clone(),
+                data_type,
+                type_text,
+                encoder,
+                nothing,
+                beside: column.beside.clone(),
+            });
         }
         let own = design.own.types();
         let own_types = own.each_ref().map(|(name, _)| existing.type_text(name).to_owned());

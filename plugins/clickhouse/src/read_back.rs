@@ -219,7 +219,11 @@ impl ReadBack<'_> {
         if self.purpose == Purpose::Looking {
             return String::new();
         }
-        let beside = self.columns.iter().filter_map(|&source| self.plan.column(source)).flat_map(|column| &column.beside);
+        let beside = self
+            .columns
+            .iter()
+            .filter_map(|&source| self.plan.column(source))
+            .flat_map(|column| &column.beside);
         let held: Vec<_> = beside.map(|name| format!("{} IS NOT NULL", ident(name))).collect();
         if held.is_empty() { String::new() } else { format!("({}) AS _tarn_elsewhere", held.join(" OR ")) }
     }

@@ -14,6 +14,8 @@ mod https;
 mod main_job;
 #[path = "command_line/prompt.rs"]
 mod prompt;
+#[path = "command_line/schema_changes.rs"]
+mod schema_changes;
 #[path = "command_line/script_trials.rs"]
 mod script_trials;
 #[path = "command_line/script_versions.rs"]

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorCreation};
-use tarn_model::{MirrorSpec, TableMapping};
+use tarn_model::{MirrorSpec, TableMapping, TablePlan};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
@@ -21,7 +21,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .answers::<MirrorCreated>()
             .refuses(REFUSALS),
         Operation::post("/api/v1/mirrors/cdc/validate", example!("validate_mirror"), validate)
-            .about("Runs the checks of a creation and stores nothing.")
+            .about(
+                "Runs the checks of a creation, stores nothing, and tells what would be done to the destination's tables; \
+                 with attach_to_existing, for the columns that an existing mirror's source has now.",
+            )
             .takes::<CreateMirrorRequest>()
             .answers::<MirrorValid>()
             .refuses(REFUSALS),
@@ -88,9 +91,11 @@ pub(super) async fn create(State(control): State<Control>, body: Body) -> Answer
 pub(super) struct MirrorValid {
     /// True: what stands against it is a refusal.
     ok: bool,
+    /// What would be done to the destination's tables, table by table; empty where nobody looked.
+    plans: Vec<TablePlan>,
 }
 
 pub(super) async fn validate(State(control): State<Control>, body: Body) -> Answered<MirrorValid> {
-    control.validate_mirror(creation(&body)?).await?;
-    Ok(Answer(MirrorValid { ok: true }))
+    let plans = control.validate_mirror(creation(&body)?).await?;
+    Ok(Answer(MirrorValid { ok: true, plans }))
 }

@@ -28,7 +28,7 @@ async fn every_field_is_taken_in_either_spelling_and_shown_in_camel_case() {
         "snapshotNumPartitionsOverride": 6, "snapshotMaxParallelWorkers": 2, "snapshotNumTablesInParallel": 3,
         "resync": true, "initialSnapshotOnly": true, "softDeleteColName": "gone", "syncedAtColName": "at",
         "snapshotStagingPath": "s3://a", "cdcStagingPath": "s3://b", "system": "PG", "recordErrorPolicy": 2,
-        "recordErrorLimit": 8, "recentRecords": 9, "scriptWorkers": 3,
+        "recordErrorLimit": 8, "schemaChanges": 2, "recentRecords": 9, "scriptWorkers": 3,
         "env": {"PEERDB_Some_key": "v"}, "unknown_key": {"a": 1}}});
     fixture.post("flows/cdc/create", body).await.ok();
     let status = json!({"flowJobName": "m", "includeFlowInfo": true});
@@ -47,7 +47,8 @@ async fn every_field_is_taken_in_either_spelling_and_shown_in_camel_case() {
         "snapshotNumPartitionsOverride": 6, "snapshotMaxParallelWorkers": 2, "snapshotNumTablesInParallel": 3,
         "resync": true, "initialSnapshotOnly": true, "softDeleteColName": "gone", "syncedAtColName": "at",
         "snapshotStagingPath": "s3://a", "cdcStagingPath": "s3://b", "script": "", "scriptWorkers": 3, "system": "PG",
-        "recordErrorPolicy": "SKIP", "recordErrorLimit": 8, "recentRecords": 9, "env": {"PEERDB_Some_key": "v"}});
+        "recordErrorPolicy": "SKIP", "recordErrorLimit": 8, "schemaChanges": "ASK", "recentRecords": 9,
+        "env": {"PEERDB_Some_key": "v"}});
     assert_eq!(config, expected);
 }
 
@@ -240,7 +241,8 @@ async fn a_dropped_mirrors_name_is_free() {
 #[tokio::test]
 async fn validating_runs_the_same_checks_and_stores_nothing() {
     let fixture = Fixture::new().await.with_peers().await;
-    assert_eq!(fixture.post("mirrors/cdc/validate", creation("m")).await.ok(), json!({"ok": true}));
+    let valid = fixture.post("mirrors/cdc/validate", creation("m")).await.ok();
+    assert_eq!((&valid["ok"], &valid["plans"][0]["steps"][0]["kind"]), (&json!(true), &json!("CREATE")));
     assert_eq!(fixture.control.catalog().mirror("m").await.expect("read"), None);
 }
 

@@ -19,8 +19,8 @@ use tarn_control::{
     ScriptRunner, ScriptSource, Sealing, StageSettings, Stages, Validation, Validator,
 };
 use tarn_model::{
-    Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, Problem,
-    Question, Secret,
+    Allowance, Answer, DeadLetterState, Edition, Failure, Mirror, MirrorState, Peer, PeerConfig, PlanStep,
+    Problem, Question, Secret, StepKind, TablePlan,
 };
 use tower::ServiceExt as _;
 
@@ -86,6 +86,25 @@ impl Validator for Stores {
                 meanwhile.await;
             }
             self.problems.lock().expect("whole").clone()
+        })
+    }
+
+    /// Each table is made.
+    fn plan<'a>(&'a self, validation: Validation<'a>) -> Pending<'a, Result<Vec<TablePlan>, Failure>> {
+        Box::pin(async move {
+            let plans = validation.spec.tables.iter().map(|table| TablePlan {
+                table: table.source.clone(),
+                target: table.destination.clone(),
+                steps: vec![PlanStep {
+                    kind: StepKind::Create,
+                    column: String::new(),
+                    detail: "the table is made".into(),
+                    statements: vec![format!("CREATE TABLE IF NOT EXISTS `{}` (…)", table.destination)],
+                    warning: String::new(),
+                }],
+                ..TablePlan::default()
+            });
+            Ok(plans.collect())
         })
     }
 }

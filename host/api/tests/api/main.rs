@@ -23,6 +23,7 @@ mod mirrors;
 mod origins;
 mod peers;
 mod rules;
+mod schema_changes;
 mod script_trials;
 mod script_versions;
 mod scripts;

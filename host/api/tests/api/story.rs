@@ -14,15 +14,17 @@ use tarn_model::{
 
 use crate::described::{Operation, Spelling, operations};
 use crate::fixture::{Fixture, Reply, clickhouse_peer, postgres_peer};
+use crate::schema_changes::play_a_change_of_columns;
 use crate::shop;
 
 /// Values that differ from run to run: of these only the type is compared.
-const VARYING: [&str; 8] = [
+const VARYING: [&str; 9] = [
     "createdAt",
     "updatedAt",
     "startTime",
     "errorTimestamp",
     "digest",
+    "noticedAt",
     "time",
     "avgTimePerPartitionMs",
     "micros",
@@ -120,6 +122,8 @@ impl Story {
         // Before the letters: what becomes of them is logged.
         self.tell(&["listLogs", "listDeadLetters", "showDeadLetter"]).await;
         self.tell(&["replayDeadLetters", "discardDeadLetters", "verifyMirror"]).await;
+        play_a_change_of_columns(&self.fixture).await;
+        self.tell(&["listSchemaChanges", "approveSchemaChange"]).await;
         play_the_verification(&self.fixture).await;
         self.tell(&["getVerification", "changeMirrorState"]).await;
     }

@@ -12,6 +12,7 @@ mod logs;
 mod mirrors;
 mod peers;
 mod rotation;
+mod schema_changes;
 mod scripts;
 mod tags;
 mod verifications;

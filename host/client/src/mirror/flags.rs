@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use clap::Args;
-use tarn_model::{Enumerated as _, MirrorEdit, MirrorSpec, RecordErrorPolicy, TableMapping};
+use tarn_model::{
+    Enumerated as _, MirrorEdit, MirrorSpec, RecordErrorPolicy, SchemaChangePolicy, TableMapping,
+};
 
 use crate::error::Error;
 
@@ -138,12 +140,21 @@ pub struct NumberFlags {
     /// Records that may be left out of ten times as many, 1000 by default: one more stops the mirror.
     #[arg(long, value_name = "RECORDS", default_value_t = 0, hide_default_value = true)]
     record_error_limit: u32,
+    /// What is done where columns changed at the source: apply (the default), or ask, which stops until it is approved.
+    #[arg(long, value_name = "POLICY", value_parser = schema_policy)]
+    schema_changes: Option<SchemaChangePolicy>,
 }
 
 /// A policy as people write it.
 fn policy(text: &str) -> Result<RecordErrorPolicy, String> {
     let name = text.replace('-', "_").to_ascii_uppercase();
     RecordErrorPolicy::from_name(&name).ok_or_else(|| "stop, skip or dead-letter is expected".to_owned())
+}
+
+/// A policy for changes of columns as people write it.
+fn schema_policy(text: &str) -> Result<SchemaChangePolicy, String> {
+    SchemaChangePolicy::from_name(&text.to_ascii_uppercase())
+        .ok_or_else(|| "apply or ask is expected".to_owned())
 }
 
 /// What an edit changes.
@@ -209,6 +220,7 @@ impl SpecFlags {
             script_workers: self.numbers.script_workers,
             record_error_policy: self.numbers.record_errors.unwrap_or_default(),
             record_error_limit: self.numbers.record_error_limit,
+            schema_changes: self.numbers.schema_changes.unwrap_or_default(),
             recent_records: self.recent_records,
             ..MirrorSpec::default()
         };
@@ -248,6 +260,7 @@ impl EditFlags {
             skip_initial_snapshot_for_table_additions: self.no_snapshot,
             record_error_policy: self.numbers.record_errors,
             record_error_limit: self.numbers.record_error_limit,
+            schema_changes: self.numbers.schema_changes,
             script: self.script,
             remove_script: self.no_script,
             script_workers: self.numbers.script_workers,
@@ -267,7 +280,10 @@ impl NumberFlags {
             self.record_error_limit,
             self.script_workers,
         ];
-        self.idle_timeout != 0 || self.record_errors.is_some() || small.iter().any(|number| *number != 0)
+        self.idle_timeout != 0
+            || self.record_errors.is_some()
+            || self.schema_changes.is_some()
+            || small.iter().any(|number| *number != 0)
     }
 }
 

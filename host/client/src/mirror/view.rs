@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tarn_model::{
-    Enumerated as _, RecordErrorPolicy, RecordErrors, SlotState, StreamLatency, TableLatency, Timestamp,
+    Enumerated as _, RecordErrorPolicy, RecordErrors, SchemaChangePolicy, SlotState, StreamLatency,
+    TableLatency, Timestamp,
 };
 
 use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, StageStanding, TableLoad};
@@ -49,6 +50,7 @@ fn described(status: &MirrorStatus) -> String {
         ("created", second(created_at).to_owned()),
         ("script", config.script.clone()),
         ("record errors", record_errors(&cdc_status.record_errors, config.record_error_policy)),
+        ("schema changes", schema_changes(config.schema_changes)),
         ("failed", cdc_status.failure.clone()),
         ("publication", config.publication()),
         ("slot", config.slot()),
@@ -166,6 +168,14 @@ fn time(millis: u64) -> String {
     match millis {
         0..10_000 => format!("{}.{:03} s", millis / 1000, millis % 1000),
         _ => format!("{} s", grouped(millis / 1000)),
+    }
+}
+
+/// The policy; nothing of the usual one.
+fn schema_changes(policy: SchemaChangePolicy) -> String {
+    match policy {
+        SchemaChangePolicy::Apply => String::new(),
+        policy => policy.name().to_owned(),
     }
 }
 

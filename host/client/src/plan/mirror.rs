@@ -11,7 +11,7 @@ use super::Change;
 type IntoEdit = fn(&mut MirrorEdit, &MirrorSpec);
 
 /// Fields that an edit changes, with their way into it.
-const EDITABLE: [(&str, IntoEdit); 10] = [
+const EDITABLE: [(&str, IntoEdit); 11] = [
     ("max_batch_size", |edit, spec| edit.batch_size = spec.max_batch_size),
     ("idle_timeout_seconds", |edit, spec| edit.idle_timeout = spec.idle_timeout_seconds),
     ("snapshot_num_rows_per_partition", |edit, spec| {
@@ -24,6 +24,7 @@ const EDITABLE: [(&str, IntoEdit); 10] = [
         edit.snapshot_num_tables_in_parallel = spec.snapshot_num_tables_in_parallel;
     }),
     ("record_error_policy", |edit, spec| edit.record_error_policy = Some(spec.record_error_policy)),
+    ("schema_changes", |edit, spec| edit.schema_changes = Some(spec.schema_changes)),
     ("record_error_limit", |edit, spec| edit.record_error_limit = spec.record_error_limit),
     ("script", |edit, spec| {
         edit.remove_script = spec.script.is_empty();

@@ -7,6 +7,7 @@ use tarn_model::{
     StateRequest, TableMapping, Verdict, decide, refusal,
 };
 
+use super::create::check_schema_changes;
 use super::rules;
 use crate::config::EDIT_ATTEMPTS_MAX;
 use crate::error::one_line;
@@ -135,6 +136,9 @@ impl Control {
             problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
         }
         self.check_policy(mirror, edit, &mut problems).await?;
+        if let Some(destination) = self.catalog().peer(&spec.destination_peer).await? {
+            check_schema_changes(spec.schema_changes, &destination, &mut problems);
+        }
         if edit.remove_script && !edit.script.is_empty() {
             let message = "is set, and script names another one";
             problems.push(Problem::new("remove_script", message, "leave one of them out"));

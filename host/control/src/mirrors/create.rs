@@ -1,7 +1,10 @@
 //! Creating a mirror: every check before either side is touched, one answer with every problem.
 
 use tarn_catalog::MirrorCreated;
-use tarn_model::{MirrorSpec, MirrorState, Peer, Problem, ScriptChain, ScriptChainError, workflow_id};
+use tarn_model::{
+    MirrorSpec, MirrorState, Peer, Problem, SchemaChangePolicy, ScriptChain, ScriptChainError, TablePlan,
+    workflow_id,
+};
 
 use super::rules;
 use crate::error::one_line;
@@ -34,7 +37,7 @@ impl Control {
         {
             return Ok(existing.workflow_id());
         }
-        self.check(&creation).await?;
+        let _peers = self.check(&creation).await?;
         match self.catalog().create_mirror(&creation.spec).await? {
             MirrorCreated::Done(_) => {
                 // First: the client may go away while the note is written.
@@ -54,19 +57,42 @@ impl Control {
         }
     }
 
-    /// Runs the checks of a creation and stores nothing.
+    /// Runs the checks of a creation, stores nothing, and tells what would be done to the destination's tables. Of a
+    /// mirror that the creation attaches to, that is what its source's columns ask for now.
     ///
     /// # Errors
     /// As [`Control::create_mirror`].
-    pub async fn validate_mirror(&self, mut creation: MirrorCreation) -> Result<(), ControlError> {
+    pub async fn validate_mirror(
+        &self,
+        mut creation: MirrorCreation,
+    ) -> Result<Vec<TablePlan>, ControlError> {
         creation.spec.fill_defaults();
-        match self.catalog().mirror(&creation.spec.name).await? {
-            Some(existing) if attaches(&creation, existing.state) => Ok(()),
-            _ => self.check(&creation).await,
-        }
+        let (spec, peers) = match self.catalog().mirror(&creation.spec.name).await? {
+            Some(existing) if attaches(&creation, existing.state) => {
+                let peers = self.peers_of(&existing.spec, &mut Vec::new()).await?;
+                (existing.spec, peers)
+            }
+            _ => {
+                let peers = self.check(&creation).await?;
+                (creation.spec, peers)
+            }
+        };
+        let Some((source, destination)) = peers.filter(|_| !creation.skip_validation) else {
+            return Ok(Vec::new());
+        };
+        let validation =
+            Validation { spec: &spec, source: &source, destination: &destination, purpose: Purpose::Create };
+        self.parts().validator.plan(validation).await.map_err(|failure| {
+            let path = if failure.table.is_empty() { "connection_configs" } else { failure.table.as_str() };
+            let problem = Problem::new(path, failure.message.clone(), failure.hint.clone());
+            let message =
+                format!("what would be done cannot be told: {}", one_line(std::slice::from_ref(&problem)));
+            ControlError::FailedPrecondition { message, problems: vec![problem] }
+        })
     }
 
-    async fn check(&self, creation: &MirrorCreation) -> Result<(), ControlError> {
+    /// Both peers, where nothing stands against the mirror.
+    async fn check(&self, creation: &MirrorCreation) -> Result<Option<(Peer, Peer)>, ControlError> {
         let spec = &creation.spec;
         if let Some(existing) = self.catalog().mirror(&spec.name).await?
             && existing.state != MirrorState::Terminated
@@ -77,6 +103,9 @@ impl Control {
         let peers = self.peers_of(spec, &mut problems).await?;
         self.check_script(spec, &mut problems).await?;
         self.check_slot(spec, &mut problems).await?;
+        if let Some((_, destination)) = &peers {
+            check_schema_changes(spec.schema_changes, destination, &mut problems);
+        }
         if let Some((source, destination)) = &peers
             && !creation.skip_validation
             && can_be_looked_at(&problems)
@@ -89,7 +118,7 @@ impl Control {
             }
         }
         if problems.is_empty() {
-            return Ok(());
+            return Ok(peers);
         }
         Err(cannot_be_created(problems))
     }
@@ -180,6 +209,18 @@ impl Control {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether the destination has columns that could be asked about.
+pub(super) fn check_schema_changes(
+    policy: SchemaChangePolicy,
+    destination: &Peer,
+    problems: &mut Vec<Problem>,
+) {
+    if policy == SchemaChangePolicy::Ask && destination.config.is_queue() {
+        let message = format!("is ASK, and peer {} has no columns that could change", destination.name);
+        problems.push(Problem::new("schema_changes", message, "leave it out"));
     }
 }
 

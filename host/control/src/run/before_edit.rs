@@ -8,10 +8,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tarn_model::{Failure, FailureClass, PendingEdit, TableMapping};
 use tarn_replication::{Batch, Destination, Stage as _, Staged, Ticket};
 
 use super::{MirrorRun, Workshop};
+use crate::described::kept_tables;
 use crate::instances::MirrorInstances;
 use crate::records::without_tables;
 
@@ -41,20 +43,26 @@ impl MirrorRun {
         let mut leaving = Leaving::new(&edit.removed);
         for Ticket { number, .. } in open.waiting {
             match open.stage.get(number).await? {
-                Staged::Schema(schema) => destination.evolve(schema).await?,
+                Staged::Schema(schema) => {
+                    while let Err(failure) = leaving.evolve(&mut destination, &schema).await {
+                        self.tell_given_up(&leaving.give_up(failure)?);
+                    }
+                }
                 Staged::Rows(batches) => {
                     while let Err(failure) = leaving.write(&mut destination, &batches).await {
-                        let (table, why) = leaving.give_up(failure)?;
-                        self.watch.warn(format!(
-                            "table {table} leaves the mirror, and its target cannot take what waits for it, which is \
-                             given up: {why}"
-                        ));
+                        self.tell_given_up(&leaving.give_up(failure)?);
                     }
                 }
             }
             open.stage.remove(number).await?;
         }
         Ok(())
+    }
+
+    fn tell_given_up(&self, (table, why): &(String, Failure)) {
+        self.watch.warn(format!(
+            "table {table} leaves the mirror, and its target cannot take what waits for it, which is given up: {why}"
+        ));
     }
 }
 
@@ -81,6 +89,14 @@ impl<'a> Leaving<'a> {
             destination.flush().await?;
         }
         Ok(())
+    }
+
+    /// Lets the destination take changed columns, but for those of tables that are given up. Repeatable.
+    async fn evolve(&self, destination: &mut impl Destination, schema: &Bytes) -> Result<(), Failure> {
+        match kept_tables(schema, |table| !self.given_up.contains(table))? {
+            Some(kept) => destination.evolve(kept).await,
+            None => Ok(()),
+        }
     }
 
     /// Gives up the rows of the table that a failure names, and says which and why. Trouble that passes, and that of

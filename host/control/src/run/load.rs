@@ -166,7 +166,14 @@ impl MirrorRun {
 /// on after they changed, and the stream that would tell of it comes later.
 async fn prepare_again(instances: &MirrorInstances) -> Result<(), Failure> {
     let schema = instances.source().await?.schema().await?;
-    instances.store().await?.prepare(&schema).await
+    if instances.is_beside() {
+        // Nobody reads these tables yet.
+        return instances.store().await?.prepare(&schema).await;
+    }
+    let gate = instances.gate();
+    let passed = gate.pass(&schema).await?;
+    instances.store().await?.prepare(&schema).await?;
+    gate.made(&passed).await
 }
 
 /// An instance that holds a point to load at, for as long as it lives.

@@ -5,6 +5,7 @@ use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 
 use super::MirrorRun;
+use crate::described::kept_tables;
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
@@ -69,11 +70,18 @@ impl MirrorRun {
             if instances.is_beside() {
                 destination.drop_tables(&destinations(&edit.removed)).await?;
             }
-            destination.prepare(&schema).await?;
+            // What changed of the others, the stream tells: it may be ahead of it here, and have to be asked for there.
+            let added = |table: &str| edit.added.iter().any(|added| added.source == table);
+            if let Some(added) = kept_tables(&schema, added)? {
+                destination.prepare(&added).await?;
+            }
             // Added ones too: a table that an unfinished edit removed may be back with another target.
             let changed: Vec<_> =
                 edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
             catalog.forget_load(id, &changed).await?;
+            for table in &changed {
+                catalog.forget_schema_change(id, table).await?;
+            }
             if !edit.skip_snapshot && !edit.added.is_empty() {
                 catalog.move_load_start(id, &start).await?;
                 catalog.begin_load(id, &names(&edit.added)).await?;
@@ -107,6 +115,7 @@ impl MirrorRun {
         // Before the progress goes: what a queue notes of its place is of the delivery that ends here.
         self.workshop.catalog.begin_delivery(self.mirror.id).await?;
         self.workshop.catalog.forget_progress(self.mirror.id).await?;
+        self.workshop.catalog.forget_schema_changes(self.mirror.id).await?;
         if beside {
             self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;
         }

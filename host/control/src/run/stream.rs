@@ -15,6 +15,7 @@ use crate::instances::MirrorInstances;
 use crate::latency::{Aged, MirrorLatency, Timed};
 use crate::recent::Remembering;
 use crate::records::sieve::Sieve;
+use crate::schema_gate::Gated;
 use crate::stage::MirrorStage;
 
 impl MirrorRun {
@@ -54,7 +55,7 @@ impl MirrorRun {
         &self,
         instances: &Arc<MirrorInstances>,
         latency: Arc<MirrorLatency>,
-    ) -> Reopening<Sieve<Counting<DestinationInstance>>> {
+    ) -> Reopening<Gated<Sieve<Counting<DestinationInstance>>>> {
         let (id, spec, journal) = (self.mirror.id, self.mirror.spec.clone(), self.workshop.journal.clone());
         let instances = Arc::clone(instances);
         Reopening::new(move || {
@@ -62,7 +63,7 @@ impl MirrorRun {
             let (journal, latency) = (journal.clone(), Arc::clone(&latency));
             Box::pin(async move {
                 let counting = Counting::new(instances.store().await?, id, &spec, journal, latency);
-                Ok(Sieve::new(counting, instances.sieve()))
+                Ok(Gated::new(Sieve::new(counting, instances.sieve()), instances.gate()))
             })
         })
     }

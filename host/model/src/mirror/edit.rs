@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MirrorSpec, TableMapping};
 use crate::record_error::RecordErrorPolicy;
+use crate::schema_change::SchemaChangePolicy;
 use crate::script::joined;
 
 /// Changed settings of a paused or failed mirror. Zero or empty means unchanged.
@@ -30,6 +31,8 @@ pub struct MirrorEdit {
     pub record_error_policy: Option<RecordErrorPolicy>,
     /// Records that may be left out of ten times as many.
     pub record_error_limit: u32,
+    /// What is done at the destination where columns changed; null means unchanged.
+    pub schema_changes: Option<SchemaChangePolicy>,
     /// Other scripts, for a mirror that has some or none: `name` or `name@version`, several with commas between them.
     #[serde(deserialize_with = "joined")]
     pub script: String,
@@ -66,6 +69,9 @@ impl MirrorEdit {
         }
         if let Some(policy) = self.record_error_policy {
             edited.record_error_policy = policy;
+        }
+        if let Some(policy) = self.schema_changes {
+            edited.schema_changes = policy;
         }
         if self.remove_script {
             edited.script.clear();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TableMapping;
 use crate::enumerated::{Enumerated, serde_by_name};
 use crate::record_error::RecordErrorPolicy;
+use crate::schema_change::SchemaChangePolicy;
 use crate::script::joined;
 
 /// A mirror as a person defined it, defaults filled in. Times are in seconds, sizes in rows. It
@@ -68,6 +69,8 @@ pub struct MirrorSpec {
     /// Of ten times as many records, so many may be left out, also by the policies SKIP and DEAD_LETTER: one
     /// more stops the mirror.
     pub record_error_limit: u32,
+    /// What is done at the destination where columns changed at the source.
+    pub schema_changes: SchemaChangePolicy,
     /// Records of each table, as they came from the source, that are kept in memory for trying out scripts;
     /// 0 keeps none.
     pub recent_records: u32,

@@ -176,8 +176,8 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     // Text holds every uuid's text.
     assert_eq!(failure, Ok(()));
     let mut new = base();
-    new.columns[1].data_type = Type::Uuid;
-    let failure = scene.connector.evolve(&[new.into()]).expect_err("numbers are no uuids");
+    new.columns[0].data_type = Type::Uuid;
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("rows are sorted by numbers");
     assert_eq!(
         (failure.class, failure.code.as_str()),
         (FailureClass::Permanent, "column_change_unsupported")
@@ -187,6 +187,119 @@ fn a_change_that_would_lose_values_is_refused_with_a_remedy() {
     new.columns[0].name = "key".to_owned();
     let failure = scene.connector.evolve(&[new.into()]).expect_err("a key cannot be renamed");
     assert!(failure.message.contains("sorting key"), "{}", failure.message);
+}
+
+/// What would be done for a table: its steps' kinds and columns, and the statements.
+fn planned(scene: &mut Scene, table: &Table) -> (Vec<String>, Vec<String>) {
+    let plan = scene.connector.preview(&[table.clone().into()]).expect("told").remove(0);
+    assert_eq!(plan.refused, "");
+    let steps = plan.steps.iter().map(|step| format!("{:?} {}", step.kind, step.column)).collect();
+    (steps, plan.steps.into_iter().flat_map(|step| step.statements).collect())
+}
+
+#[test]
+fn values_of_a_type_that_the_column_cannot_hold_go_to_one_beside_it() {
+    let mut scene = prepared();
+    let mut uuids = base();
+    uuids.version = 2;
+    uuids.columns[1].data_type = Type::Uuid;
+    assert_eq!(planned(&mut scene, &uuids).0, ["Beside n_uuid"]);
+    scene.prepare(&uuids);
+    assert_eq!(planned(&mut scene, &uuids).1, [""; 0], "nothing is left to do");
+    assert_eq!(
+        types(&scene),
+        ["id Int64", "n Nullable(Int32)", "s Nullable(String)", "n_uuid Nullable(UUID)"]
+    );
+    let uuid = || V::Bytes(vec![7; 16]);
+    scene.write(&Rows::new(&uuids, 9).insert(&[int(2), uuid(), text("b")]).batch());
+    // Rows from before the change come again, and later ones of the earlier type.
+    scene.connector.evolve(&[base().into()]).expect("nothing is to be done");
+    scene.write(&Rows::new(&base(), 10).insert(&[int(3), int4(30), text("c")]).batch());
+    scene.connector.evolve(&[uuids.clone().into()]).expect("nothing is to be done");
+    let mut update = Rows::new(&uuids, 11);
+    scene.write(&update.update(&[int(3), uuid(), V::Unchanged]).batch());
+    let shown = "07070707-0707-0707-0707-070707070707";
+    assert_eq!(
+        scene.rows("SELECT id, n, s, n_uuid FROM t FINAL ORDER BY id"),
+        ["1|10|a|NULL".to_owned(), format!("2|NULL|b|{shown}"), format!("3|NULL|c|{shown}")]
+    );
+}
+
+#[test]
+fn a_value_left_out_that_only_the_column_of_before_holds_is_a_failure_and_no_null() {
+    let mut scene = prepared();
+    let mut uuids = base();
+    uuids.version = 2;
+    uuids.columns[1].data_type = Type::Uuid;
+    scene.prepare(&uuids);
+    let update = Rows::new(&uuids, 9).update(&[int(1), V::Unchanged, text("x")]).batch();
+    scene.try_write(&update).expect_err("the value is one of the earlier type");
+    assert_eq!(scene.rows("SELECT n, s, n_uuid FROM t FINAL"), ["10|a|NULL"]);
+}
+
+#[test]
+fn a_name_beside_that_is_taken_gets_a_number() {
+    let mut scene = prepared();
+    scene.query("ALTER TABLE t ADD COLUMN n_uuid String");
+    let mut uuids = base();
+    uuids.version = 2;
+    uuids.columns[1].data_type = Type::Uuid;
+    assert_eq!(planned(&mut scene, &uuids).0, ["Beside n_uuid_2"]);
+    scene.prepare(&uuids);
+    assert_eq!(types(&scene)[4], "n_uuid_2 Nullable(UUID)");
+}
+
+#[test]
+fn what_is_told_beforehand_is_what_is_run() {
+    let mut scene = prepared();
+    let mut new = base();
+    new.version = 2;
+    new.columns[1].data_type = Type::Int8;
+    new.columns[2].name = "renamed".to_owned();
+    new.columns.push(column("c", Type::Text, true, 4));
+    let (steps, statements) = planned(&mut scene, &new);
+    assert_eq!(steps, ["Widen n", "Rename s", "Add c"]);
+    assert_eq!(types(&scene)[1], "n Int32", "nothing is changed");
+    scene.prepare(&new);
+    let after = types(&scene);
+    let other = prepared();
+    for sql in &statements {
+        other.query(sql);
+    }
+    assert_eq!(types(&other), after);
+    let mut less = new.clone();
+    less.version = 3;
+    less.columns.remove(3);
+    assert_eq!(planned(&mut scene, &less), (vec!["Keep c".to_owned()], Vec::new()));
+    let mut key = base();
+    key.columns[0].name = "key".to_owned();
+    let plan = scene.connector.preview(&[key.into()]).expect("told").remove(0);
+    assert!(plan.refused.contains("sorting key") && plan.steps.is_empty(), "{plan:?}");
+}
+
+#[test]
+fn a_table_that_is_to_be_made_and_a_name_that_goes_to_another_column_are_told() {
+    let mut scene = Scene::new();
+    assert_eq!(planned(&mut scene, &base()).0, ["Create "]);
+    assert_eq!(types(&scene), [""; 0]);
+    scene.prepare(&base());
+    assert_eq!(planned(&mut scene, &base()).0, [""; 0]);
+    let mut new = base();
+    new.version = 2;
+    new.columns[2] = column("s", Type::Text, true, 9);
+    assert_eq!(planned(&mut scene, &new).0, ["SetAside s", "Add s", "Keep s_dropped_3"]);
+}
+
+#[test]
+fn a_target_that_is_gone_is_not_made_anew_by_changed_columns() {
+    let mut scene = prepared();
+    scene.query("DROP TABLE t SYNC");
+    let mut new = base();
+    new.version = 2;
+    new.columns.push(column("c", Type::Text, true, 4));
+    let failure = scene.connector.evolve(&[new.into()]).expect_err("it would have a part of its rows");
+    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("target_missing", "public.t"));
+    assert_eq!(types(&scene), [""; 0]);
 }
 
 #[test]

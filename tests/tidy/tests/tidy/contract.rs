@@ -52,7 +52,7 @@ fn the_contract_has_the_lines_it_is_known_for() {
 }
 
 #[test]
-fn line_0_1_has_eight_worlds_and_no_capability_more() {
+fn line_0_1_has_nine_worlds_and_no_capability_more() {
     let stores = ["log", "clock", "postgres", "clickhouse"];
     let targets = ["log", "clock", "postgres", "clickhouse", "kafka"];
     let expected = BTreeMap::from([
@@ -63,6 +63,7 @@ fn line_0_1_has_eight_worlds_and_no_capability_more() {
         ),
         ("destination-plugin".to_owned(), world(&targets, &["destination"])),
         ("parts-plugin".to_owned(), world(&targets, &["parts"])),
+        ("preview-plugin".to_owned(), world(&targets, &["preview"])),
         ("inspection-plugin".to_owned(), world(&stores, &["inspection"])),
         ("lookup-plugin".to_owned(), world(&stores, &["lookup"])),
         ("comparison-plugin".to_owned(), world(&stores, &["comparison"])),

@@ -1,0 +1,67 @@
+//! Changes of columns that a mirror stopped at, and approving them.
+
+use tarn_model::{Mirror, MirrorState, SchemaChange};
+
+use super::change::{ChangeOutcome, StateChange};
+use crate::schema_gate::WAITS;
+use crate::{Control, ControlError};
+
+/// What came of an approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The change.
+    pub change: SchemaChange,
+    /// Changes of the mirror that wait still.
+    pub waiting: u64,
+    /// Whether the mirror goes on.
+    pub resumed: bool,
+}
+
+impl Control {
+    /// The changes of columns that wait, or are approved and not made yet.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], [`ControlError::Catalog`].
+    pub async fn schema_changes(&self, mirror: &str) -> Result<Vec<SchemaChange>, ControlError> {
+        let mirror = self.changing_mirror(mirror).await?;
+        Ok(self.catalog().schema_changes(mirror.id).await?)
+    }
+
+    /// Approves the change of a digest. A mirror that failed because of it goes on once no other one waits. Repeatable
+    /// until the change is made.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; [`ControlError::FailedPrecondition`] where it does not wait at such a change;
+    /// [`ControlError::Catalog`].
+    pub async fn approve_schema_change(&self, mirror: &str, digest: &str) -> Result<Approval, ControlError> {
+        let Mirror { id, .. } = self.changing_mirror(mirror).await?;
+        if !self.catalog().approve_schema_change(id, digest).await? {
+            let message = format!("mirror {mirror} waits at no change {digest}; another one may have come");
+            return Err(ControlError::precondition("digest", message));
+        }
+        let changes = self.catalog().schema_changes(id).await?;
+        let waiting = changes.iter().filter(|change| !change.approved).count() as u64;
+        let gone = || ControlError::precondition("digest", format!("the change {digest} was made meanwhile"));
+        let change = changes.into_iter().find(|change| change.digest == digest).ok_or_else(gone)?;
+        self.note(mirror, &format!("the change {digest} of {} was approved", change.plan.table)).await;
+        let resumed = waiting == 0 && self.resume_waiting(mirror).await?;
+        Ok(Approval { change, waiting, resumed })
+    }
+
+    /// Lets a mirror go on that failed because a change waited.
+    async fn resume_waiting(&self, name: &str) -> Result<bool, ControlError> {
+        let mirror = self.changing_mirror(name).await?;
+        let waits = mirror.failure.is_some_and(|failure| failure.code == WAITS);
+        if mirror.state != MirrorState::Failed || !waits {
+            return Ok(false);
+        }
+        let requested = Some(MirrorState::Running);
+        let change = StateChange { mirror: name.to_owned(), requested, ..StateChange::default() };
+        Ok(self.change_state(change).await? == ChangeOutcome::Done)
+    }
+
+    async fn changing_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
+        let missing = || ControlError::missing("flow_job_name", format!("there is no mirror {name}"));
+        self.catalog().mirror(name).await?.ok_or_else(missing)
+    }
+}
