@@ -59,7 +59,7 @@ impl ConnectorValidator {
             return Ok(Vec::new()); // it has no columns
         }
         let log = Arc::new(NoLog);
-        let settings = guest_settings::source(spec, destination, &[]);
+        let settings = guest_settings::source(spec, destination, &[], None);
         let mut source =
             self.plugins.source(source, &settings, log.clone()).await.map_err(at("source_name"))?;
         let schema = source.schema().await.map_err(at("source_name"))?;

@@ -4,8 +4,8 @@
 use tarn_batch::{Column, Type};
 use tarn_sdk::UsualTypes;
 
-use crate::design::chosen_type;
 use crate::config::DECIMAL_DIGITS_MAX;
+use crate::design::chosen_type;
 use crate::target_type::{TargetType, Width};
 
 /// The type of a column, with NULL where the source has it (B188).

@@ -6,10 +6,11 @@
 //! Everything is decided from the table as it is, so that the same change may come twice, and an earlier one again.
 
 use tarn_batch::Table;
-use tarn_sdk::{Description, Failure, Fill};
+use tarn_sdk::{Description, Failure, Fill, UsualTypes};
 
 use crate::calendar_range::CalendarRange;
 use crate::change::{Change, Earlier, Older};
+use crate::column_type::usual_type;
 use crate::config::BESIDE_NAMES_MAX;
 use crate::design::{Design, DesignColumn};
 use crate::encoder::Encoder;
@@ -26,6 +27,8 @@ pub(crate) struct Evolution<'a> {
     design: &'a Design,
     existing: &'a Existing,
     range: CalendarRange,
+    /// What the mirror says of types.
+    usual: &'a UsualTypes,
     /// The table's columns as the changes so far leave them.
     columns: Vec<Present<'a>>,
     changes: Vec<Change>,
@@ -45,12 +48,13 @@ impl<'a> Evolution<'a> {
         design: &'a Design,
         existing: &'a Existing,
         range: CalendarRange,
+        usual: &'a UsualTypes,
     ) -> Self {
         let Description { table, fills } = description;
         let present =
             |(name, origin): (&'a str, _)| Present { name: name.to_owned(), found_as: name, origin };
         let columns = existing.origins().map(present).collect();
-        Self { table, fills, design, existing, range, columns, changes: Vec::new() }
+        Self { table, fills, design, existing, range, usual, columns, changes: Vec::new() }
     }
 
     /// The steps, in their order.
@@ -210,7 +214,7 @@ impl<'a> Evolution<'a> {
         let wanted = tarn_batch::Column { nullable: true, ..source.clone() };
         let data_type = match column.data_type.can_be_nullable() {
             true => column.data_type.clone().nullable(),
-            false => crate::column_type::usual_type(&wanted),
+            false => usual_type(&wanted, self.usual),
         };
         if origin.is_none()
             || *origin != column.origin

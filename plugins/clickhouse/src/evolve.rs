@@ -119,7 +119,8 @@ fn steps(
         }]);
     };
     refuse_foreign(targets, &design.target, &existing)?;
-    let changes = Evolution::new(description, &design, &existing, range).changes()?;
+    let changes =
+        Evolution::new(description, &design, &existing, range, &targets.config.usual_types).changes()?;
     let steps = changes.into_iter().map(|change| change.step(&targets.ddl, client, &design.target));
     steps.collect::<Result<_, _>>().map_err(|error| {
         of_error(error, &format!("preparing table {}", design.target))
