@@ -18,6 +18,7 @@ mod numbers;
 mod outgoing;
 mod relation_records;
 mod relations;
+mod required;
 mod rows;
 mod succession;
 

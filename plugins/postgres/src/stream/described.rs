@@ -21,6 +21,8 @@ pub(super) struct Described<'a> {
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
+    /// Whether the publication is one that leaves no column out but generated ones.
+    pub(super) is_whole: bool,
     /// The transaction whose rows follow.
     pub(super) writer: Option<u32>,
 }
@@ -44,6 +46,7 @@ impl Described<'_> {
             before: self.before,
             delivered: self.delivered,
             excluded: &mapping.exclude,
+            is_whole: self.is_whole,
             writer: self.writer,
         });
         let numbers =

@@ -22,6 +22,8 @@ pub(super) struct Known<'a> {
     pub(super) delivered: &'a Attributes,
     /// The names of columns that are not wanted, and so never delivered.
     pub(super) excluded: &'a [String],
+    /// Whether the publication has all columns of the table that are not generated.
+    pub(super) is_whole: bool,
     /// The transaction whose rows follow the message, the lower 32 bits of its number.
     pub(super) writer: Option<u32>,
 }
@@ -33,6 +35,11 @@ impl Known<'_> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
+        if numbers.contains(&0)
+            && let Some(with_required) = self.with_required(&by_name)
+        {
+            numbers = with_required;
+        }
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         // Where a column was dropped, one of another type than the message's is hardly the message's.
         let other = |column: &RelationColumn<'_>| self.other_type(column).map_or(0, |found| found.attribute);
@@ -79,7 +86,7 @@ impl Known<'_> {
 
     /// The numbers that a column of a message may have. What the stream did not have last, although it had later columns,
     /// and the table has not now, was dropped before and does not come again; one that is excluded was never had.
-    fn candidates(&self) -> Vec<i32> {
+    pub(super) fn candidates(&self) -> Vec<i32> {
         let greatest = self.delivered.greatest();
         let may_be = |number: &i32| {
             *number > greatest
@@ -154,7 +161,15 @@ impl Known<'_> {
             let is_free = |number: &i32| (least..end).contains(number) && !generated(*number);
             let mut free: Vec<i32> = candidates.iter().copied().filter(is_free).collect();
             if free.len() > to - from {
-                free.retain(|number| self.delivered.contains(*number));
+                let had = |number: &i32| self.delivered.contains(*number);
+                let is_there =
+                    |number: &i32| self.catalog.columns.iter().any(|column| column.attribute == *number);
+                // Where none was dropped, and none is left out, those that were there then are the first ones.
+                if self.is_whole && to == numbers.len() && free.iter().all(is_there) {
+                    free.truncate(to - from);
+                } else {
+                    free.retain(had);
+                }
             }
             if free.len() == to - from {
                 numbers[from..to].copy_from_slice(&free);
@@ -214,7 +229,14 @@ mod tests {
             .map(|&(name, type_oid)| RelationColumn { in_key: false, name, type_oid, type_modifier: -1 })
             .collect();
         let delivered = delivered.iter().copied().collect();
-        let known = Known { catalog, before: None, delivered: &delivered, excluded: &[], writer: None };
+        let known = Known {
+            catalog,
+            before: None,
+            delivered: &delivered,
+            excluded: &[],
+            is_whole: false,
+            writer: None,
+        };
         known.numbers(&columns).expect("they are told apart")
     }
 

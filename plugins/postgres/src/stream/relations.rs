@@ -18,7 +18,7 @@ use crate::mark::{Again, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::server::Server;
-use crate::settings::{MappedTable, Settings};
+use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
@@ -320,6 +320,7 @@ impl Relations {
             catalog: described.as_ref(),
             before: before.map(|mapped| &mapped.table),
             delivered: &delivered,
+            is_whole: matches!(settings.publication, Publication::Managed(_)),
             writer,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;

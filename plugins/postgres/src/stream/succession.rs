@@ -179,6 +179,7 @@ mod tests {
                 before: (!self.is_fresh).then_some(&before),
                 delivered: &delivered,
                 excluded: &excluded,
+                is_whole: true,
                 writer: Some(writer),
             };
             let columns = message.iter().map(|&(name, type_oid)| RelationColumn {

@@ -377,3 +377,24 @@ fn a_column_that_may_be_either_of_two_stops_the_stream_with_the_remedy() {
     let expected = [[("id", 1), ("a", 2)], [("id", 1), ("a", 3)]];
     assert_eq!(later.expect("told apart"), expected.map(|columns| numbered(&columns)));
 }
+
+#[test]
+fn names_exchanged_before_a_column_was_added_are_those_of_the_row_that_comes_first() {
+    let exchanged = behind(
+        "exchanged",
+        &[
+            "INSERT INTO $t VALUES (1, 1)",
+            "ALTER TABLE $t ADD b text",
+            "INSERT INTO $t VALUES (2, 2, 'two')",
+            "ALTER TABLE $t RENAME a TO between; ALTER TABLE $t RENAME b TO a; ALTER TABLE $t RENAME between TO b",
+            "ALTER TABLE $t ADD c int",
+            "INSERT INTO $t (id, a, b) VALUES (3, 'three', 3)",
+        ],
+    );
+    let expected = [
+        numbered(&[("id", 1), ("a", 2)]),
+        numbered(&[("id", 1), ("a", 2), ("b", 3)]),
+        numbered(&[("id", 1), ("b", 2), ("a", 3), ("c", 4)]),
+    ];
+    assert_eq!(exchanged.expect("they are told apart"), expected);
+}
