@@ -8,7 +8,7 @@
 
 use tarn_batch::Table;
 
-use super::succession::Told;
+use super::succession::{Told, compare};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::pgoutput::RelationColumn;
@@ -35,7 +35,7 @@ impl Known<'_> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
-        if numbers.contains(&0)
+        if (numbers.contains(&0) || self.is_defined_later(&by_name))
             && let Some(with_required) = self.with_required(&by_name)
         {
             numbers = with_required;
@@ -56,6 +56,14 @@ impl Known<'_> {
         }
         self.fill(columns, &mut numbers);
         Some(numbers)
+    }
+
+    /// Whether one of these columns got its name, or something else, after the message.
+    fn is_defined_later(&self, numbers: &[i32]) -> bool {
+        let Some(writer) = self.writer else { return false };
+        let mut columns = self.catalog.columns.iter();
+        columns
+            .any(|column| numbers.contains(&column.attribute) && compare(column.defined_by, writer).is_gt())
     }
 
     /// The number of the catalog's column of the same name; 0 where that one came later than the message.

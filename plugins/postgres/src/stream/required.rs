@@ -6,8 +6,8 @@
 //! their names, either name alone would be in order, with a column that was added since in the place of the other; but
 //! then the message would lack one of the two.
 //!
-//! It is asked only where a name is gone or out of order. A message whose names are all known and in their order, and that
-//! lacks a column all the same, is of a publication that left the column out.
+//! It is asked only where a name is gone or out of order, or a column was changed after the message. One whose names are all
+//! known and in their order, and that lacks a column all the same, is of a publication that left the column out.
 
 use super::numbers::Known;
 

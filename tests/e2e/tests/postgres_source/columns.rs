@@ -384,11 +384,11 @@ fn names_exchanged_before_a_column_was_added_are_those_of_the_row_that_comes_fir
         "exchanged",
         &[
             "INSERT INTO $t VALUES (1, 1)",
-            "ALTER TABLE $t ADD b text",
-            "INSERT INTO $t VALUES (2, 2, 'two')",
+            "ALTER TABLE $t ADD b int",
+            "INSERT INTO $t VALUES (2, 2, 20)",
             "ALTER TABLE $t RENAME a TO between; ALTER TABLE $t RENAME b TO a; ALTER TABLE $t RENAME between TO b",
             "ALTER TABLE $t ADD c int",
-            "INSERT INTO $t (id, a, b) VALUES (3, 'three', 3)",
+            "INSERT INTO $t (id, a, b) VALUES (3, 30, 3)",
         ],
     );
     let expected = [
