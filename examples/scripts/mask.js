@@ -9,11 +9,11 @@ function mask(email) {
   return first === undefined ? "***" : `${first}***${domain}`;
 }
 
-export function transformRecord(r) {
-  const row = r.row;
+// Called for the row before a change as well, so that neither tells.
+export function transformRow(row) {
   // A string: neither null, nor undefined, which is what was not sent (a delete says its key alone, an update
   // leaves out what did not change).
-  if (row && "email" in row && typeof row.email === "string") {
+  if ("email" in row && typeof row.email === "string") {
     row.email = mask(row.email);
   }
 }

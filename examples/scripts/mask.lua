@@ -12,25 +12,18 @@ local function mask(email)
   return "***"
 end
 
-local has_email = {}  -- by table, so that each is looked at once
-
-local function look(r)
-  has_email[r.source] = false
-  for _, column in ipairs(peerdb.RowColumns(r.row)) do
+local function has_email(row)
+  for _, column in ipairs(peerdb.RowColumns(row)) do
     if column == "email" then
-      has_email[r.source] = true
+      return true
     end
   end
-  return has_email[r.source]
+  return false
 end
 
-function transformRecord(r)
-  local found = has_email[r.source]
-  if found == nil then
-    found = look(r)
-  end
-  if found then
-    local row = r.row
+-- Called for the row before a change as well, so that neither tells.
+function transformRow(row)
+  if has_email(row) then
     local email = row.email
     -- nil: NULL, or not sent (a delete says its key alone, an update leaves out what did not change).
     if email then

@@ -26,7 +26,7 @@ use settings::Settings;
 /// The exit code of a command that failed.
 const FAILED: u8 = 1;
 
-/// Replicates PostgreSQL into ClickHouse through WebAssembly components.
+/// Replicates PostgreSQL into ClickHouse and Kafka through WebAssembly components.
 ///
 /// Exit codes: 0 done; 1 refused or failed; 2 the command line, or a file, cannot be used and nothing was sent;
 /// 3 no server answers; 4 the server does not take the user name and password.
