@@ -1,5 +1,8 @@
 //! Tables as the server's catalog has them now.
 
+#[cfg(test)]
+pub(crate) mod fixture;
+
 use std::collections::HashMap;
 
 use tarn_sdk::Failure;

@@ -48,35 +48,19 @@ fn is_younger(defined_by: u32, horizon: u64) -> bool {
 mod tests {
     use super::*;
     use crate::attributes::Attributes;
-    use crate::catalog::{Identity, Kind};
+    use crate::catalog::{Kind, fixture};
     use crate::mark::Marks;
-    use crate::table_name::TableName;
 
     const HORIZON: u64 = 7 << 32 | 1000;
 
     /// Columns by name, number, transaction, and what older rows hold in them.
     fn table(file: u32, columns: &[(&str, i32, u32, Earlier)]) -> CatalogTable {
         let columns = columns.iter().map(|(name, attribute, defined_by, earlier)| CatalogColumn {
-            attribute: *attribute,
-            name: (*name).to_owned(),
-            type_oid: 23,
-            type_modifier: -1,
-            not_null: false,
-            generated: false,
             defined_by: *defined_by,
             earlier: earlier.clone(),
-            key: 0,
+            ..fixture::column(*attribute, name)
         });
-        CatalogTable {
-            oid: 1,
-            name: TableName::new("public", "t"),
-            kind: Kind::Ordinary,
-            identity: Identity::Default,
-            file,
-            attributes_made: 0,
-            dropped: Vec::new(),
-            columns: columns.collect(),
-        }
+        CatalogTable { file, attributes_made: 0, ..fixture::table(columns) }
     }
 
     fn told(table: &CatalogTable, delivered: &[i32]) -> Option<String> {

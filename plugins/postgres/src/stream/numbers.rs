@@ -200,34 +200,18 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Earlier, Identity, Kind};
-    use crate::table_name::TableName;
+    use crate::catalog::fixture;
 
     const INT: u32 = 23;
     const TEXT: u32 = 25;
 
     fn catalog(made: i32, columns: &[(i32, &str, u32)]) -> CatalogTable {
         let columns = columns.iter().map(|&(attribute, name, type_oid)| CatalogColumn {
-            attribute,
-            name: name.to_owned(),
             type_oid,
-            type_modifier: -1,
-            not_null: false,
             generated: name == "generated",
-            defined_by: 0,
-            earlier: Earlier::Null,
-            key: 0,
+            ..fixture::column(attribute, name)
         });
-        CatalogTable {
-            oid: 1,
-            name: TableName::new("public", "t"),
-            kind: Kind::Ordinary,
-            identity: Identity::Default,
-            file: 0,
-            attributes_made: made,
-            dropped: Vec::new(),
-            columns: columns.collect(),
-        }
+        CatalogTable { attributes_made: made, ..fixture::table(columns) }
     }
 
     /// The numbers of a message, where the stream had these columns before and nothing else is known.

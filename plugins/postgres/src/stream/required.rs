@@ -82,33 +82,14 @@ impl Known<'_> {
 mod tests {
     use super::*;
     use crate::attributes::Attributes;
-    use crate::catalog::{CatalogColumn, CatalogTable, Earlier, Identity, Kind};
+    use crate::catalog::{CatalogColumn, CatalogTable, fixture};
     use crate::pgoutput::RelationColumn;
-    use crate::table_name::TableName;
 
     fn catalog(columns: &[(i32, &str)]) -> CatalogTable {
-        let made = columns.iter().map(|(attribute, _)| *attribute).max().unwrap_or(0);
-        let columns = columns.iter().map(|&(attribute, name)| CatalogColumn {
-            attribute,
-            name: name.to_owned(),
-            type_oid: 23,
-            type_modifier: -1,
-            not_null: false,
+        fixture::table(columns.iter().map(|&(attribute, name)| CatalogColumn {
             generated: name == "generated",
-            defined_by: 0,
-            earlier: Earlier::Null,
-            key: 0,
-        });
-        CatalogTable {
-            oid: 1,
-            name: TableName::new("public", "t"),
-            kind: Kind::Ordinary,
-            identity: Identity::Default,
-            file: 0,
-            attributes_made: made,
-            dropped: Vec::new(),
-            columns: columns.collect(),
-        }
+            ..fixture::column(attribute, name)
+        }))
     }
 
     fn numbers(catalog: &CatalogTable, is_whole: bool, delivered: &[i32], message: &[&str]) -> Vec<i32> {

@@ -109,37 +109,18 @@ mod tests {
 
     use super::*;
     use crate::attributes::Attributes;
-    use crate::catalog::{CatalogColumn, CatalogTable, Earlier, Identity, Kind};
+    use crate::catalog::{CatalogColumn, CatalogTable, fixture};
     use crate::pgoutput::RelationColumn;
-    use crate::table_name::TableName;
 
     fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
-        let columns = columns.iter().map(|&(attribute, name)| CatalogColumn {
-            attribute,
-            name: name.to_owned(),
+        let table = fixture::table(columns.iter().map(|&(attribute, name)| CatalogColumn {
             type_oid: if name == "other type" { 25 } else { 23 },
-            type_modifier: -1,
-            not_null: false,
-            generated: false,
-            defined_by: 0,
-            earlier: Earlier::Null,
-            key: 0,
-        });
-        let columns: Vec<_> = columns.collect();
+            ..fixture::column(attribute, name)
+        }));
         let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped { attribute, dropped_by });
         let dropped: Vec<_> = dropped.collect();
-        let made =
-            columns.iter().map(|column| column.attribute).chain(dropped.iter().map(|d| d.attribute)).max();
-        CatalogTable {
-            oid: 1,
-            name: TableName::new("public", "t"),
-            kind: Kind::Ordinary,
-            identity: Identity::Default,
-            file: 0,
-            attributes_made: made.unwrap_or(0),
-            dropped,
-            columns,
-        }
+        let made = dropped.iter().map(|dropped| dropped.attribute).chain([table.attributes_made]).max();
+        CatalogTable { attributes_made: made.unwrap_or(0), dropped, ..table }
     }
 
     /// What a message of a transaction means, where the stream had these columns, under these names if they are known.

@@ -70,7 +70,7 @@ fn excluded(mapping: &MappedTable, table: &CatalogTable) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CatalogColumn, Earlier};
+    use crate::catalog::{CatalogColumn, fixture};
     use crate::table_name::TableName;
 
     fn mapping(exclude: &[&str]) -> MappedTable {
@@ -83,28 +83,8 @@ mod tests {
     }
 
     fn table(kind: Kind, identity: Identity, key: u16) -> CatalogTable {
-        let column = |attribute: i32, name: &str, key: u16| CatalogColumn {
-            attribute,
-            name: name.to_owned(),
-            type_oid: 23,
-            type_modifier: -1,
-            not_null: key != 0,
-            generated: false,
-            defined_by: 0,
-            earlier: Earlier::Null,
-            key,
-        };
-        let columns = vec![column(1, "id", key), column(2, "Name", 0)];
-        CatalogTable {
-            oid: 1,
-            name: TableName::new("public", "t"),
-            kind,
-            identity,
-            file: 0,
-            attributes_made: 2,
-            dropped: Vec::new(),
-            columns,
-        }
+        let id = CatalogColumn { not_null: key != 0, key, ..fixture::column(1, "id") };
+        CatalogTable { kind, identity, ..fixture::table([id, fixture::column(2, "Name")]) }
     }
 
     #[test]

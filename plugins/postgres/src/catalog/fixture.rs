@@ -1,0 +1,34 @@
+//! Tables for unit tests.
+
+use super::{CatalogColumn, CatalogTable, Earlier, Identity, Kind};
+use crate::table_name::TableName;
+
+/// An integer that may be NULL, in no key.
+pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
+    CatalogColumn {
+        attribute,
+        name: name.to_owned(),
+        type_oid: 23,
+        type_modifier: -1,
+        not_null: false,
+        generated: false,
+        defined_by: 0,
+        earlier: Earlier::Null,
+        key: 0,
+    }
+}
+
+/// `public.t`, an ordinary table that never had another column.
+pub(crate) fn table(columns: impl IntoIterator<Item = CatalogColumn>) -> CatalogTable {
+    let columns: Vec<_> = columns.into_iter().collect();
+    CatalogTable {
+        oid: 1,
+        name: TableName::new("public", "t"),
+        kind: Kind::Ordinary,
+        identity: Identity::Default,
+        file: 0,
+        attributes_made: columns.iter().map(|column| column.attribute).max().unwrap_or(0),
+        dropped: Vec::new(),
+        columns,
+    }
+}
