@@ -1,7 +1,8 @@
 -- For a queue: sends each record to a topic of its tenant, so that a consumer reads its own alone.
 --
 -- The key keeps the changes of one order in one partition, and with it their order. Headers let a consumer
--- choose without reading the value.
+-- choose without reading the value. A delete has the key alone, and so no tenant, unless the table's
+-- REPLICA IDENTITY is FULL.
 
 local json = require "json"
 

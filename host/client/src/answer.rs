@@ -224,6 +224,13 @@ pub(crate) struct DeadLettersReplayed {
     pub(crate) outcomes: Vec<DeadLetterOutcome>,
 }
 
+/// `POST mirrors/dead_letters/discard`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct DeadLettersDiscarded {
+    pub(crate) discarded: u64,
+}
+
 /// What became of a dead letter.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DeadLetterOutcome {

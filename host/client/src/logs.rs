@@ -58,6 +58,12 @@ impl LogsArgs {
     pub(crate) async fn run(self, client: &Client, reader: Reader) -> Result<Report, Error> {
         let mut last = 0;
         let entries = self.page(client, self.lines, &json!({"page": 1})).await?;
+        if entries.is_empty() && !self.mirror.is_empty() && !self.follow {
+            let Self { mirror, .. } = &self;
+            remark(&format!(
+                "there are no such entries of a mirror {mirror}; tarn mirror list names the mirrors"
+            ));
+        }
         self.print(entries, reader, &mut last)?;
         if self.follow {
             self.follow(client, reader, last).await?;

@@ -23,6 +23,12 @@ pub(crate) fn batch_room(bytes: usize, read: usize, bytes_max: u32) -> usize {
 /// Time between two looks at something on the server that is to change, in milliseconds.
 pub(crate) const PAUSE_MS: u32 = 200;
 
+/// Time between two looks whether others see a transaction whose rows came, in milliseconds: mostly less than one passes.
+pub(crate) const VISIBILITY_PAUSE_MS: u32 = 20;
+
+/// Time that the stream waits for others to see such a transaction, in microseconds, before the host is asked to try later.
+pub(crate) const VISIBILITY_WAIT_US: u64 = 10_000_000;
+
 /// Looks at a slot that should become free: ten seconds, more than the server takes to end a walsender
 /// whose connection is closed.
 pub(crate) const SLOT_ATTEMPTS_MAX: u32 = 50;

@@ -21,6 +21,7 @@ mod relations;
 mod required;
 mod rows;
 mod succession;
+mod visibility;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, Version};
 use tarn_sdk::{Changes, Failure, Limits, clock, log};

@@ -50,6 +50,38 @@ fn a_column_added_with_a_default_shows_it_in_rows_from_before() {
 }
 
 #[test]
+fn a_column_added_and_used_in_a_transaction_that_others_do_not_see_yet_keeps_its_values_under_later_names() {
+    // The commit is in the log, and so in the stream, while it waits for a standby that never comes.
+    let scene =
+        Scene::start_with(&[("synchronous_standby_names", "nobody"), ("synchronous_commit", "local")], &[]);
+    streaming(&scene);
+    let mut session = scene.postgres.session();
+    session.query("SET synchronous_commit = on");
+    let pid = session.query("SELECT pg_backend_pid()")[0][0].clone().expect("a process has a number");
+    session.query("BEGIN");
+    session.query("ALTER TABLE items ADD note text");
+    session.query("INSERT INTO items VALUES (1001, 'new', 'first')");
+    session.query("ALTER TABLE items RENAME note TO remark");
+    session.query("INSERT INTO items VALUES (1002, 'new', 'second')");
+    std::thread::scope(|scope| {
+        scope.spawn(|| session.query("COMMIT"));
+        wait_for_line(&scene, &["public.items", "other sessions do not see it yet"]);
+        scene.postgres.query(&format!("SELECT pg_cancel_backend({pid})"));
+    });
+    scene.postgres.query("ALTER TABLE items RENAME remark TO words");
+    scene.postgres.query("INSERT INTO items VALUES (1003, 'new', 'third')");
+    scene.wait_until_equal(
+        "SELECT id::text, name, words FROM items ORDER BY items.id",
+        "SELECT toString(id), name, words FROM items FINAL ORDER BY id",
+    );
+    scene.wait_for_target(
+        "SELECT count() FROM system.columns
+         WHERE database = currentDatabase() AND table = 'items' AND name IN ('note', 'remark')",
+        "0",
+    );
+}
+
+#[test]
 fn generated_columns_are_left_out_and_the_log_says_so_from_the_beginning() {
     // B070.
     let scene = Scene::start();

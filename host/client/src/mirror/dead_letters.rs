@@ -1,5 +1,6 @@
 //! `tarn mirror dead-letters …`
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use tarn_model::{DeadLetterState, Enumerated as _};
 
 use super::view::second;
-use crate::answer::{DeadLetter, DeadLetterList, DeadLettersReplayed, RecordValue};
+use crate::answer::{DeadLetter, DeadLetterList, DeadLettersDiscarded, DeadLettersReplayed, RecordValue};
 use crate::error::Error;
 use crate::http::Client;
 use crate::output::{Report, print};
@@ -79,8 +80,14 @@ impl DeadLettersCommand {
             Self::Discard(Chosen { mirror, ids, all }) => {
                 let body = json!({"flow_job_name": mirror, "ids": ids, "all": all});
                 let answer = client.post("mirrors/dead_letters/discard", &body).await?;
-                let discarded = answer["discarded"].as_str().unwrap_or("0").to_owned();
-                Ok(Report::new(format!("discarded {discarded} dead letters of mirror {mirror}"), answer))
+                let DeadLettersDiscarded { discarded } = client.read(&answer)?;
+                let report =
+                    Report::new(format!("discarded {discarded} dead letters of mirror {mirror}"), answer);
+                let asked = ids.iter().collect::<BTreeSet<_>>().len() as u64;
+                Ok(match asked.saturating_sub(discarded) {
+                    0 => report,
+                    left => report.failed(format!("{left} of {asked} dead letters do not wait, or no more")),
+                })
             }
         }
     }
@@ -210,13 +217,15 @@ async fn replay(client: &Client, chosen: &Chosen) -> Result<Report, Error> {
     let (done, waiting): (Vec<_>, Vec<_>) =
         outcomes.iter().partition(|outcome| outcome.state == DeadLetterState::Replayed);
     let mut text = format!("replayed {} dead letters of mirror {mirror}\n", done.len());
-    if !waiting.is_empty() {
-        let _fits = writeln!(text, "{} wait on:", waiting.len());
-        for outcome in waiting {
-            let _fits = writeln!(text, "  {}: {}", outcome.id, one_line(&outcome.message));
-        }
+    if waiting.is_empty() {
+        return Ok(Report::new(text, answer));
     }
-    Ok(Report::new(text, answer))
+    let _fits = writeln!(text, "{} were not:", waiting.len());
+    for outcome in &waiting {
+        let _fits = writeln!(text, "  {}: {}", outcome.id, one_line(&outcome.message));
+    }
+    let failure = format!("{} of {} dead letters were not replayed", waiting.len(), outcomes.len());
+    Ok(Report::new(text, answer).failed(failure))
 }
 
 /// Letters of one request: what the server takes.

@@ -115,6 +115,11 @@ impl TestArgs {
 
     pub(super) async fn test(&self, client: &Client) -> Result<Report, Error> {
         let script = ScriptText::load(&self.file, None, self.lang)?;
+        if script.tests.is_none() && self.records.is_none() && self.mirror.is_none() {
+            let message = "there is nothing to try it on: give --records, or --mirror and --table, or keep tests beside it \
+                           (mask_test.json for mask.lua)";
+            return Err(Error::Usage(message.to_owned()));
+        }
         let answer = client.post_exactly("scripts/test", self.request(&script)?).await?;
         let tested: Tested = serde_json::from_str(&answer)
             .map_err(|error| Error::Failed(format!("the answer cannot be read: {error}")))?;

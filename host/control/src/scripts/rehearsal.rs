@@ -150,7 +150,10 @@ impl Control {
         let (name, component, stored_tests) = self.component_of(request.script).await?;
         let tests = request.tests.unwrap_or(stored_tests);
         if is_without_records && tests.trim().is_empty() {
-            return Err(ControlError::invalid("records", "is missing, and there are no tests to run"));
+            return Err(ControlError::invalid(
+                "records",
+                "is missing, and there are no tests to run; give records, or the tests that are kept with the script",
+            ));
         }
         let cases = self.run_cases(&name, &component, &tests, "tests").await?;
         if prepared.batches.is_empty() {

@@ -106,7 +106,7 @@ impl Error {
     pub fn detail(&self) -> String {
         match self {
             Self::Server(error) => {
-                let parts = [error.detail.as_str(), error.hint.as_str()];
+                let parts = [error.detail.as_str(), error.hint.as_str(), remedy(&error.sqlstate)];
                 parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
             }
             Self::Connect { source } => source.hint().to_owned(),
@@ -136,6 +136,17 @@ impl Error {
             Self::Server(error) => error.message.clone(),
             _ => tarn_model::chain(self),
         }
+    }
+}
+
+/// What a person does about a login that the server refused: it says nothing of that itself.
+fn remedy(sqlstate: &str) -> &'static str {
+    match sqlstate {
+        "28P01" => "check the user and the password",
+        "28000" => "check the user, and the server's pg_hba.conf",
+        "3D000" => "check the name of the database",
+        "53300" => "raise max_connections, or end sessions that are not needed",
+        _ => "",
     }
 }
 

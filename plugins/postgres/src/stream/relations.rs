@@ -7,6 +7,7 @@ use tarn_sdk::{Description, Failure, Fill, log};
 
 use super::described::Described;
 use super::joined::joined;
+use super::visibility::await_definition;
 use super::{Outgoing, Turn};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
@@ -305,6 +306,11 @@ impl Relations {
         types: &mut Types,
     ) -> Result<Learned, Failure> {
         let name = TableName::new(relation.schema, relation.name);
+        if let Some(writer) = writer
+            && turn == Turn::First
+        {
+            await_definition(side, writer, relation.oid, &name)?;
+        }
         let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
             self.put(relation.oid, Known::Ignored, turn);
             return Ok(Learned::Known);

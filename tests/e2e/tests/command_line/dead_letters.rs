@@ -43,11 +43,22 @@ fn dead_letters_are_listed_shown_exported_replayed_and_discarded() {
     assert_eq!(letters.len(), 4);
     assert!(letters.iter().all(|letter| letter["record"]["after"][1]["value"] == "0"), "{export}");
 
-    let replayed = shell.tarn("mirror dead-letters replay t --all").ok();
-    assert!(replayed.starts_with("replayed 0 dead letters of mirror t\n4 wait on:\n"), "{replayed}");
+    let replayed = shell.tarn("mirror dead-letters replay t --all");
+    assert!(
+        replayed.out.starts_with("replayed 0 dead letters of mirror t\n4 were not:\n"),
+        "{}",
+        replayed.out
+    );
+    assert!(
+        replayed.code != 0 && replayed.err.contains("4 of 4 dead letters were not replayed"),
+        "{}",
+        replayed.err
+    );
     shell.write("check.lua", "function onRecord(r) return r end\n");
     shell.tarn("script put check.lua").ok();
     assert_eq!(shell.tarn("mirror dead-letters discard t 1").ok(), "discarded 1 dead letters of mirror t\n");
+    let again = shell.tarn("mirror dead-letters discard t 1 1");
+    assert!(again.code != 0 && again.err.contains("1 of 1 dead letters do not wait"), "{}", again.err);
     let replayed = shell.tarn("mirror dead-letters replay t --all").ok();
     assert_eq!(replayed, "replayed 3 dead letters of mirror t\n");
     shell.scene.wait_for_target("SELECT toString(count()) FROM t FINAL", "99");
