@@ -53,7 +53,8 @@ fn element_type(element: &Type) -> TargetType {
     }
 }
 
-fn scalar_type(data_type: &Type) -> TargetType {
+/// The type that holds exactly the values of one of the source's: text for those that no other type does.
+pub(crate) fn scalar_type(data_type: &Type) -> TargetType {
     const INT2: Width = 2;
     const INT4: Width = 4;
     const INT8: Width = 8;

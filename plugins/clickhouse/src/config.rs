@@ -52,6 +52,10 @@ pub(crate) const LOOKUP_SQL_BYTES_MAX: usize = 200 << 10;
 /// below its default `max_query_size` of 256 KiB.
 pub(crate) const FILLING_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes of a statement that adds several columns, but for its last one: below ClickHouse's default `max_query_size` of
+/// 256 KiB, also where that one's default is as long as it may be.
+pub(crate) const ALTERATION_SQL_BYTES_MAX: usize = 128 << 10;
+
 /// The oldest server whose ReplacingMergeTree knows a delete flag.
 pub(crate) const SERVER_VERSION_MIN: (u32, u32) = (23, 2);
 

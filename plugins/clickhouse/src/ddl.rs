@@ -4,6 +4,7 @@ use tarn_sdk::DestinationConfig;
 use tarn_sdk::sql::clickhouse::{ident, literal};
 
 use crate::beside;
+use crate::config::ALTERATION_SQL_BYTES_MAX;
 use crate::design::{Design, DesignColumn, Engine};
 use crate::target_type::TargetType;
 
@@ -75,6 +76,29 @@ impl Ddl {
         format!("{} ADD COLUMN IF NOT EXISTS {}", self.alter(target), defined(column, &filling))
     }
 
+    /// Puts statements of a target that add columns together where they follow one another: each is a change of the table's
+    /// metadata, on a cluster with a turn of its queue.
+    pub(crate) fn additions_joined(
+        &self,
+        target: &str,
+        statements: impl IntoIterator<Item = String>,
+    ) -> Vec<String> {
+        let adds = format!("{} ADD COLUMN ", self.alter(target));
+        let mut joined: Vec<String> = Vec::new();
+        for statement in statements {
+            match (statement.strip_prefix(&adds), joined.last_mut()) {
+                (Some(column), Some(last))
+                    if last.starts_with(&adds) && last.len() + column.len() < ALTERATION_SQL_BYTES_MAX =>
+                {
+                    last.push_str(", ADD COLUMN ");
+                    last.push_str(column);
+                }
+                _ => joined.push(statement),
+            }
+        }
+        joined
+    }
+
     /// Changes a column's type; waits for the data to be rewritten.
     pub(crate) fn modify_column(&self, target: &str, name: &str, data_type: &TargetType) -> String {
         format!(
@@ -84,11 +108,12 @@ impl Ddl {
         )
     }
 
-    /// Writes a column's default into the rows that show it, and takes it away from later ones.
+    /// Writes a column's default into the rows that show it, on every replica, and takes it away from later ones: a replica
+    /// that wrote it afterwards would write none.
     pub(crate) fn settle_default(&self, target: &str, name: &str) -> [String; 2] {
         let (alter, name) = (self.alter(target), ident(name));
         [
-            format!("{alter} MATERIALIZE COLUMN {name} SETTINGS mutations_sync = 1"),
+            format!("{alter} MATERIALIZE COLUMN {name} SETTINGS mutations_sync = 2"),
             format!("{alter} MODIFY COLUMN {name} REMOVE DEFAULT"),
         ]
     }

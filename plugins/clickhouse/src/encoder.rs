@@ -15,8 +15,10 @@ use std::cell::RefCell;
 use tarn_batch::Type;
 
 use crate::calendar_range::CalendarRange;
+use crate::column_type::scalar_type;
 use crate::fault::Fault;
 use crate::target_type::TargetType;
+use crate::widening::widens;
 
 /// Writes values of one source type as one target type.
 #[derive(Debug)]
@@ -132,6 +134,21 @@ fn write_for(source: &Type, target: &TargetType) -> Option<Write> {
         (Type::Uuid, TargetType::Uuid) => Some(text::uuid),
         (Type::Array(_), TargetType::Array(_)) => Some(array::array),
         _ => None,
+    }
+}
+
+/// Whether every value of the source's type has a place in the target's, rather than being a fault here and there. How far
+/// days and moments reach is the server's, for all types of them alike.
+pub(crate) fn holds_every(source: &Type, target: &TargetType) -> bool {
+    match (source, target.value_type()) {
+        (_, TargetType::String) | (Type::Bool, TargetType::Int(_) | TargetType::UInt(_)) => true,
+        (Type::Array(element), target @ TargetType::Array(_)) => {
+            holds_every(element, array::innermost(target))
+        }
+        (_, target) => {
+            let exact = scalar_type(source);
+            exact.value_type() == target || widens(exact.value_type(), target)
+        }
     }
 }
 

@@ -13,17 +13,20 @@ use crate::change::{Change, Earlier, Older};
 use crate::column_type::usual_type;
 use crate::config::BESIDE_NAMES_MAX;
 use crate::design::{Design, DesignColumn};
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, holds_every};
 use crate::existing::Existing;
 use crate::filling::Filling;
 use crate::origin::Origin;
 use crate::target_type::TargetType;
+use crate::targets::column_missing;
 use crate::widening::{common, widens};
 
 /// See the module's documentation.
 pub(crate) struct Evolution<'a> {
     table: &'a Table,
     fills: &'a [Fill],
+    /// Places of columns whose values the target had.
+    delivered: &'a [usize],
     design: &'a Design,
     existing: &'a Existing,
     range: CalendarRange,
@@ -50,11 +53,11 @@ impl<'a> Evolution<'a> {
         range: CalendarRange,
         usual: &'a UsualTypes,
     ) -> Self {
-        let Description { table, fills } = description;
+        let Description { table, fills, delivered } = description;
         let present =
             |(name, origin): (&'a str, _)| Present { name: name.to_owned(), found_as: name, origin };
         let columns = existing.origins().map(present).collect();
-        Self { table, fills, design, existing, range, usual, columns, changes: Vec::new() }
+        Self { table, fills, delivered, design, existing, range, usual, columns, changes: Vec::new() }
     }
 
     /// The steps, in their order.
@@ -147,6 +150,9 @@ impl<'a> Evolution<'a> {
     /// A new column shows what the source holds in the rows that are there already. Where that is not known it
     /// is NULL, for anything else would be made up.
     fn add(&mut self, column: &DesignColumn) -> Result<(), Failure> {
+        if self.delivered.binary_search(&column.source).is_ok() {
+            return Err(column_missing(&self.design.target, self.table, &column.name));
+        }
         if self.table.columns[column.source].key > 0 {
             let message = "became part of the key, which a table cannot be sorted by later";
             return Err(self.refused(&column.name, message));
@@ -181,8 +187,12 @@ impl<'a> Evolution<'a> {
             Some(_) if source.key > 0 && encodes && !widens(held, wanted) => found.clone(),
             Some(common) if common == *wanted => column.data_type.clone(),
             Some(common) => common,
-            None if encodes => found.clone(),
-            None => return self.put_beside(column, at, found),
+            None if encodes && holds_every(&source.data_type, found) => found.clone(),
+            // Where there can be none beside it, the values that fit go on.
+            None => match self.put_beside(column, at, found) {
+                Err(_) if encodes => found.clone(),
+                done => return done,
+            },
         };
         let nullable = column.data_type.is_nullable() || found.is_nullable();
         let to = if nullable { value_type.nullable() } else { value_type };

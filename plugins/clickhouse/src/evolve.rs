@@ -75,17 +75,17 @@ fn carry_out(
         let table = &description.table;
         let Some((_, mapping)) = targets.mapping(table) else { continue };
         let target = mapping.destination.clone();
-        for step in steps(targets, client, description, &present, missing)? {
-            if !step.warning.is_empty() {
-                log::warn(&format!("table {target}: {}", step.warning));
-            }
-            for sql in &step.statements {
-                log::info(&format!("table {target}: {sql}"));
-                client.query(sql).map_err(|error| {
-                    of_alteration_error(error, &format!("preparing table {target}"))
-                        .with_table(table.qualified_name())
-                })?;
-            }
+        let steps = steps(targets, client, description, &present, missing)?;
+        for step in steps.iter().filter(|step| !step.warning.is_empty()) {
+            log::warn(&format!("table {target}: {}", step.warning));
+        }
+        let statements = steps.into_iter().flat_map(|step| step.statements);
+        for sql in targets.ddl.additions_joined(&target, statements) {
+            log::info(&format!("table {target}: {sql}"));
+            client.query(&sql).map_err(|error| {
+                of_alteration_error(error, &format!("preparing table {target}"))
+                    .with_table(table.qualified_name())
+            })?;
         }
         targets.forget(&target);
     }

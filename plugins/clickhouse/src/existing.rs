@@ -7,7 +7,7 @@ use crate::calendar_range::CalendarRange;
 use crate::client::{Client, Error, text_rows};
 use crate::ddl::is_target;
 use crate::design::{Design, DesignColumn, Engine, OwnColumns};
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, holds_every};
 use crate::origin::Origin;
 use crate::target_type::TargetType;
 use crate::widening::widens;
@@ -106,17 +106,21 @@ impl Existing {
         by_name.map(|found| found.name.as_str()).into_iter().collect()
     }
 
-    /// Which of these columns rows with values of a type go to: the newest that can hold them, else the newest.
+    /// Which of these columns rows with values of a type go to: the newest that holds every one of them, else the newest that
+    /// may hold one, else the newest.
     pub(crate) fn holder_of<'n>(
         &self,
         names: &[&'n str],
         source: &Type,
         range: CalendarRange,
     ) -> Option<&'n str> {
-        let holds = |name: &&&str| {
-            self.type_of(name).is_some_and(|found| Encoder::new(source, found, range).is_some())
+        let newest = |holds: &dyn Fn(&TargetType) -> bool| {
+            names.iter().rev().find(|name| self.type_of(name).is_some_and(holds))
         };
-        names.iter().rev().find(holds).or(names.last()).copied()
+        newest(&|found| holds_every(source, found))
+            .or_else(|| newest(&|found| Encoder::new(source, found, range).is_some()))
+            .or(names.last())
+            .copied()
     }
 
     /// Whether it has a column.

@@ -113,7 +113,7 @@ impl Targets {
             let target = self.design(table)?.target;
             // A table that is gone is not made anew.
             if self.find(client, &target)?.is_some() {
-                let description = Description { table: table.clone(), fills: Vec::new() };
+                let description = Description::from(table.clone());
                 evolve::evolve(self, client, &[description])?;
             }
         }
@@ -166,10 +166,12 @@ pub(crate) fn target_missing(target: &str, table: &Table) -> Failure {
         .with_table(table.qualified_name())
 }
 
-/// The failure of rows that have a column for which the target has none.
-fn column_missing(target: &str, table: &Table, column: &str) -> Failure {
+/// The failure of a target that had a column and has it no more: a new one would have none of its values.
+pub(crate) fn column_missing(target: &str, table: &Table, column: &str) -> Failure {
     Failure::permanent("target_incompatible", format!("table {target}: column {column} is missing"))
-        .with_hint("resume the mirror, which adds it")
+        .with_hint(
+            "it was dropped or renamed: bring it back by its name and resume, or resync the mirror to have its values again",
+        )
         .with_table(table.qualified_name())
 }
 

@@ -154,7 +154,7 @@ impl<P: Peer> PostgresSource<P> {
             let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
             log_generated(table, &mapped);
             let fills = fill::fills(&mapped.table, &mapped.decoders, table, &Attributes::default());
-            described.push(Description { table: mapped.table, fills });
+            described.push(Description { fills, ..mapped.table.into() });
         }
         self.schema = described.iter().map(|description| description.table.clone()).collect();
         Ok(described)

@@ -12,6 +12,9 @@ pub struct Description {
     /// Values of columns, at most one each. A column without one holds NULL in rows from before it, or what it
     /// holds in them is not known.
     pub fills: Vec<Fill>,
+    /// Indices of columns that the source has delivered before, rising: rows from before hold values of their own in them.
+    /// A destination without such a column has lost it.
+    pub delivered: Vec<usize>,
 }
 
 /// What rows hold in a column that was added after them.
@@ -25,12 +28,12 @@ pub struct Fill {
 
 impl From<Table> for Description {
     fn from(table: Table) -> Self {
-        Self { table, fills: Vec::new() }
+        Self { table, fills: Vec::new(), delivered: Vec::new() }
     }
 }
 
 impl Description {
-    /// The tables as a batch: a row for each that has fills, as wit/BATCH.md says under "Schemas".
+    /// The tables as a batch: a row for each of whose columns something is said, as wit/BATCH.md says under "Schemas".
     pub fn batch(descriptions: &[Self]) -> Vec<u8> {
         let header = RowHeader {
             op: Op::Insert,
@@ -41,13 +44,15 @@ impl Description {
         let mut writer = BatchWriter::default();
         for description in descriptions {
             let table = writer.add_table(&description.table);
-            if description.fills.is_empty() {
+            let Self { fills, delivered, .. } = description;
+            if fills.is_empty() && delivered.is_empty() {
                 continue;
             }
             writer.begin_row(table, &header);
             for column in 0..description.table.columns.len() {
-                match description.fills.iter().find(|fill| fill.column == column) {
+                match fills.iter().find(|fill| fill.column == column) {
                     Some(fill) => writer.value(&fill.value),
+                    None if delivered.binary_search(&column).is_ok() => writer.null(),
                     None => writer.unchanged(),
                 }
             }
@@ -65,10 +70,12 @@ impl Description {
         let mut descriptions: Vec<Self> = batch.tables().iter().cloned().map(Self::from).collect();
         for row in batch.rows() {
             let row = row?;
-            let fills = &mut descriptions[usize::from(row.table_index().0)].fills;
+            let Self { fills, delivered, .. } = &mut descriptions[usize::from(row.table_index().0)];
             for (column, cell) in row.after().enumerate() {
-                if let Cell::Value(value) = cell? {
-                    fills.push(Fill { column, value: value.to_vec() });
+                match cell? {
+                    Cell::Value(value) => fills.push(Fill { column, value: value.to_vec() }),
+                    Cell::Null => delivered.push(column),
+                    Cell::Unchanged => {}
                 }
             }
         }
@@ -96,12 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn tables_come_back_with_their_fills() {
+    fn tables_come_back_with_what_is_said_of_their_columns() {
         let fills = vec![Fill { column: 1, value: Vec::new() }, Fill { column: 2, value: b"x".to_vec() }];
-        let described =
-            vec![Description::from(table("t")), Description { table: table("u"), fills }, table("v").into()];
+        let delivered = |delivered| Description { delivered, ..table("v").into() };
+        let described = vec![
+            Description::from(table("t")),
+            Description { fills, ..delivered(vec![0]) },
+            delivered(vec![0, 2]),
+            table("w").into(),
+        ];
         let batch = Description::batch(&described);
-        assert_eq!(Batch::parse(&batch).expect("a batch").row_count(), 1);
+        assert_eq!(Batch::parse(&batch).expect("a batch").row_count(), 2);
         assert_eq!(Description::of_batch(&batch), Ok(described));
         // What a plugin that knows of no fills writes.
         let plain = BatchWriter::schema([table("t")]);

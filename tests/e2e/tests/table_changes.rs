@@ -198,6 +198,31 @@ fn a_publication_that_was_told_to_leave_a_column_out_fails_the_mirror() {
 }
 
 #[test]
+fn a_column_that_somebody_drops_at_the_target_stops_the_mirror_until_it_is_back() {
+    let scene = Scene::start();
+    streaming(&scene);
+    scene.clickhouse.query("ALTER TABLE items DROP COLUMN name");
+    scene.postgres.query("UPDATE items SET name = 'changed' WHERE id = 7");
+    let fails = |times| {
+        until_within(PATIENCE, &format!("the mirror failed {times} times"), || {
+            let told = scene.log("items").matches("table items: column name is missing").count();
+            (told >= times && scene.state("items") == "STATUS_FAILED").then_some(())
+        });
+    };
+    fails(1);
+    scene.request_state("items", "STATUS_RUNNING");
+    fails(2);
+    let is_there = "SELECT count() FROM system.columns
+        WHERE database = currentDatabase() AND table = 'items' AND name = 'name'";
+    scene.wait_for_target(is_there, "0");
+    scene.clickhouse.query("ALTER TABLE items ADD COLUMN name Nullable(String)");
+    scene.request_state("items", "STATUS_RUNNING");
+    scene.wait_for_target("SELECT name FROM items FINAL WHERE id = 7", "changed");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
 fn a_table_made_again_while_tarn_was_down_fails_the_mirror() {
     let mut scene = Scene::start();
     streaming(&scene);

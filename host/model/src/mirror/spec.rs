@@ -77,7 +77,9 @@ pub struct MirrorSpec {
     /// The types the destination's tables are made of; kept for clients that send it.
     pub system: TypeSystem,
     /// Settings by name. `TARN_STREAM_IN_PROGRESS`, when it is `true`, takes large transactions before they commit;
-    /// `TARN_REREAD`, when it is `false`, reads no rows again that the source wrote anew; those of a queue are in plugins/kafka/RECORDS.md; others are kept for clients that send them.
+    /// `TARN_REREAD`, when it is `false`, reads no rows again that the source wrote anew; those of types are in
+    /// plugins/clickhouse/TABLES.md, those of a queue in plugins/kafka/RECORDS.md. Other names that begin with `TARN_` are
+    /// refused, and all others kept for clients that send them.
     pub env: BTreeMap<String, String>,
 }
 

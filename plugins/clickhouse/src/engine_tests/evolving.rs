@@ -226,6 +226,23 @@ fn values_of_a_type_that_the_column_cannot_hold_go_to_one_beside_it() {
 }
 
 #[test]
+fn numbers_that_lost_their_bounds_go_to_a_text_beside_the_decimals() {
+    let numeric = |precision, scale| Type::Numeric { precision, scale };
+    let bounded = table("t", &[("id", Type::Int8, false), ("n", numeric(10, 2), true)]);
+    let mut scene = Scene::new();
+    scene.prepare(&bounded);
+    scene.write(&Rows::new(&bounded, 1).insert(&[int(1), text("1.50")]).batch());
+    let mut unbounded = bounded.clone();
+    unbounded.version = 2;
+    unbounded.columns[1].data_type = numeric(0, 0);
+    scene.prepare(&unbounded);
+    scene.write(&Rows::new(&unbounded, 9).insert(&[int(2), text("3.555")]).batch());
+    assert_eq!(planned(&mut scene, &unbounded).1, [""; 0], "nothing is left to do");
+    assert_eq!(types(&scene), ["id Int64", "n Nullable(Decimal(10, 2))", "n_string Nullable(String)"]);
+    assert_eq!(scene.rows("SELECT id, n, n_string FROM t FINAL ORDER BY id"), ["1|1.5|NULL", "2|NULL|3.555"]);
+}
+
+#[test]
 fn a_value_left_out_that_only_the_column_of_before_holds_is_a_failure_and_no_null() {
     let mut scene = prepared();
     let mut uuids = base();

@@ -28,7 +28,7 @@ fn added(data_type: &Type, nullable: bool) -> Table {
 
 fn filled(table: &Table, value: V) -> Description {
     let V::Bytes(value) = value else { panic!("a fill is a value") };
-    Description { table: table.clone(), fills: vec![Fill { column: 2, value }] }
+    Description { fills: vec![Fill { column: 2, value }], ..table.clone().into() }
 }
 
 /// A scene with the row `(1, 10)` and a column `c` added to it.

@@ -260,7 +260,7 @@ fn start<P: Peer>(
     let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
     let description = if relations.knew(&mapping.name, id, &numbers) {
         let fills = fill::fills(&mapped.table, &mapped.decoders, &table, &Attributes::default());
-        Some(Description { table: mapped.table.clone(), fills })
+        Some(Description { fills, ..mapped.table.clone().into() })
     } else {
         None
     };

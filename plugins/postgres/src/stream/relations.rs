@@ -66,6 +66,8 @@ pub(crate) struct Replicated {
     again: Again,
     /// What rows hold in columns that were added after them.
     fills: Vec<Fill>,
+    /// Places of columns that the stream had before.
+    delivered: Vec<usize>,
     /// Whether its columns are what the stream had before.
     novelty: Novelty,
     /// Its place in the batch of a generation.
@@ -109,6 +111,7 @@ impl Replicated {
             entry: None,
             again: Again::No,
             fills: Vec::new(),
+            delivered: Vec::new(),
             novelty: Novelty::None,
             index: None,
         }
@@ -143,7 +146,11 @@ impl Replicated {
 
     /// The table as the host is told of it.
     pub(super) fn description(&self) -> Description {
-        Description { table: self.mapped.table.clone(), fills: self.fills.clone() }
+        Description {
+            table: self.mapped.table.clone(),
+            fills: self.fills.clone(),
+            delivered: self.delivered.clone(),
+        }
     }
 
     pub(super) fn name(&self) -> TableName {
@@ -155,6 +162,17 @@ impl Replicated {
         let columns = &self.mapped.table.columns;
         let known = columns.iter().all(|column| column.attribute != 0);
         known.then(|| columns.iter().map(|column| column.attribute).collect())
+    }
+
+    /// The places of its columns that were delivered before and are there still. One that is gone by now may have been
+    /// dropped while the mirror was set up, and then no target has it.
+    fn places_of(&self, delivered: &Attributes, catalog: &CatalogTable) -> Vec<usize> {
+        let is_there = |number: i32| catalog.columns.iter().any(|column| column.attribute == number);
+        let columns = self.mapped.table.columns.iter().enumerate();
+        columns
+            .filter(|(_, column)| delivered.contains(column.attribute) && is_there(column.attribute))
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// Its place in the batch, where it is put if need be.
@@ -331,6 +349,7 @@ impl Relations {
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
+            replicated.delivered = replicated.places_of(&delivered, catalog);
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {
                     described.require_columns(&replicated, mark, settings.publication.name())?;

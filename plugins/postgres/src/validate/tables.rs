@@ -45,8 +45,8 @@ fn identity(mapping: &MappedTable, table: &CatalogTable) -> Option<Problem> {
     }
     let message = format!("{} has no primary key and no replica identity index", mapping.name);
     let hint = format!(
-        "ALTER TABLE {sql} ADD PRIMARY KEY (…), or ALTER TABLE {sql} REPLICA IDENTITY USING INDEX … \
-         with a unique index of NOT NULL columns"
+        "ALTER TABLE {sql} ADD PRIMARY KEY (…), or, also where it has one that is deferrable, which the server takes for none, \
+         ALTER TABLE {sql} REPLICA IDENTITY USING INDEX … with a unique index of NOT NULL columns"
     );
     Some(Problem::new(path(mapping.index), message).with_hint(hint))
 }
