@@ -95,9 +95,13 @@ pub(crate) const LOOK_UP_MS_MIN: u32 = 2_000;
 /// meanwhile, and so does whoever wants the table behind it.
 pub(crate) const AGAIN_LOCK_MS: u32 = 500;
 
-/// Time until a table that could not be read again is tried once more, in microseconds: a connection and some statements
-/// of the catalog each time.
+/// Time between two attempts to begin to read a table again, in microseconds: the stream waits for each, a lock's time at
+/// most.
 pub(crate) const AGAIN_PAUSE_US: u64 = 1_000_000;
+
+/// Time until a table that could not be read again is tried once more, in microseconds: some statements of the catalog, and
+/// a connection where only its lock was in the way.
+pub(crate) const AGAIN_ATTEMPT_PAUSE_US: u64 = 10_000_000;
 
 /// Keys that rows are looked up by at once: the contract's bound. A statement of so many is planned in
 /// milliseconds.

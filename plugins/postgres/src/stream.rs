@@ -9,6 +9,7 @@
 mod again;
 mod deferred;
 mod described;
+mod due;
 pub(crate) mod identity;
 mod in_progress;
 mod joined;

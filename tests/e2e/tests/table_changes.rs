@@ -148,6 +148,55 @@ fn rows_that_were_written_anew_at_the_source_are_read_again() {
 }
 
 #[test]
+fn rows_are_not_read_again_before_the_stream_has_what_came_before_they_were_written_anew() {
+    let mut scene = Scene::start();
+    streaming(&scene);
+    for change in [
+        "UPDATE items SET name = 'changed' WHERE id < 10; INSERT INTO items VALUES (1001, 'new')",
+        "TRUNCATE items; INSERT INTO items SELECT n, 'late ' || n FROM generate_series(1, 50) n",
+    ] {
+        let told = scene.log("items").matches("were read again: ").count();
+        scene.tarn.kill();
+        scene.postgres.query(change);
+        // The columns are as they were: nothing in the stream says that the rows are others.
+        scene.postgres.query("ALTER TABLE items ALTER name TYPE text USING upper(name)");
+        scene.tarn.start_again();
+        until_within(PATIENCE, "the rows were read again", || {
+            (scene.log("items").matches("were read again: ").count() > told).then_some(())
+        });
+        scene.wait_until_equal(SOURCE, TARGET);
+    }
+}
+
+#[test]
+fn a_table_that_cannot_be_read_again_is_told_of_and_the_stream_goes_on() {
+    let scene = Scene::start();
+    streaming(&scene);
+    let (mut writer, mut holder) = (scene.postgres.session(), scene.postgres.session());
+    for session in [&mut writer, &mut holder] {
+        session.query("BEGIN");
+    }
+    writer.query("ALTER TABLE items ALTER name TYPE text USING upper(name)");
+    // Nobody reads the table between the two.
+    std::thread::scope(|scope| {
+        scope.spawn(|| holder.query("LOCK TABLE items IN ACCESS EXCLUSIVE MODE"));
+        until("the lock is waited for", || {
+            let waiting = scene.postgres.scalar("SELECT count(*) FROM pg_locks WHERE NOT granted");
+            (waiting.as_deref() == Some("1")).then_some(())
+        });
+        writer.query("COMMIT");
+    });
+    wait_for_line(&scene, &["warn", "the rows of public.items cannot be read again now", "lock timeout"]);
+    holder.query("COMMIT");
+    wait_for_line(&scene, &["info", "the rows of public.items were read again: 1000"]);
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("ALTER TABLE items ADD token uuid DEFAULT gen_random_uuid()");
+    wait_for_line(&scene, &["warn", "public.items", "which the stream tells with the table's next row"]);
+    scene.postgres.query("INSERT INTO items VALUES (1001, 'new')");
+    scene.wait_until_equal(WITH_TOKEN[0], WITH_TOKEN[1]);
+}
+
+#[test]
 fn rows_that_are_read_again_lose_against_every_change_beside_and_come_after_a_kill() {
     let mut scene = Scene::start();
     scene.postgres.query(TABLE);

@@ -6,11 +6,12 @@
 //! row that has changed, gone or come in the meantime has these later versions, whichever of the two arrives first. That is
 //! how a load beside the stream comes out right, too.
 //!
-//! It begins between two transactions, and only where the host knows the columns that the table has: then the stream is not
-//! behind a change of them that the rows that are read have in them. Where the stream has not described the table yet, and
+//! It begins between two transactions, behind the change that wrote the rows anew ([`super::due`]), and only where the host
+//! knows the columns that the table has: then the stream is not behind a change of them that the rows that are read have in
+//! them. Where the stream has not described the table yet, and
 //! its columns are those that it had, the host is told of them with the first rows. The statement that looks holds the table's lock from
 //! before it reads, so the columns stay until the end. Where the stream has another description or a TRUNCATE before
-//! that, the reading is given up and begun again later.
+//! that, or the reading fails, it is given up and begun again later: the stream goes on.
 //!
 //! Until it has ended, and the stream has passed that end, a change that leaves values out may leave out one that the
 //! destination has not, or has of before: it is read from the table as it is now ([`super::loading`]).
@@ -22,16 +23,17 @@ use tarn_batch::Version;
 use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
+use super::due::Due;
 use super::{Relations, Stream};
 use crate::attributes::Attributes;
-use crate::catalog::{self, Kind};
-use crate::config::{AGAIN_LOCK_MS, AGAIN_PAUSE_US};
+use crate::catalog::{self, CatalogTable, Kind};
+use crate::config::AGAIN_LOCK_MS;
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::{Mapped, wanted_types};
-use crate::mark::{Again, Marks};
+use crate::mark::{Again, Mark, Marks};
 use crate::peer::{Peer, Reads, Session};
-use crate::publication;
+use crate::publication::{self, PublishedTable};
 use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -45,8 +47,7 @@ pub(super) struct Rereading<S> {
     running: Option<Running<S>>,
     /// Tables that were read to their ends, and how many rows they had, until these are durable.
     ended: Vec<(TableName, u64)>,
-    /// When it may be tried, by the growing clock.
-    next_us: u64,
+    due: Due,
     turn: Turn,
 }
 
@@ -57,6 +58,8 @@ struct Running<S> {
     /// Its number, and the version of its columns.
     id: u32,
     columns: u32,
+    /// Its file when it began.
+    file: u32,
     reader: Reader<S>,
     rows: u64,
     /// What the host has to be told before the rows.
@@ -81,7 +84,7 @@ impl<S: Session> Reads for Begun<S> {
 
 impl<S> Default for Rereading<S> {
     fn default() -> Self {
-        Self { running: None, ended: Vec::new(), next_us: 0, turn: Turn::Table }
+        Self { running: None, ended: Vec::new(), due: Due::default(), turn: Turn::Table }
     }
 }
 
@@ -118,6 +121,23 @@ impl<S> Rereading<S> {
             self.running = None;
         }
     }
+
+    /// Notes of which tables the host is told columns: one that waits for that can be read now.
+    fn note_described(&mut self, schema: &[Description]) {
+        for Description { table, .. } in schema {
+            self.due.hurry(&TableName::new(table.schema.as_str(), table.name.as_str()));
+        }
+    }
+
+    /// Notes that a table cannot be read now, and says why, once.
+    fn delay(&mut self, table: &TableName, now: u64, failure: &Failure) {
+        if self.due.delay(table, now, &failure.message) {
+            log::warn(&format!(
+                "the rows of {table} cannot be read again now, which is tried again: {}",
+                failure.message
+            ));
+        }
+    }
 }
 
 impl<S: Session> Stream<S> {
@@ -136,19 +156,22 @@ impl<S: Session> Stream<S> {
             return self.read_again(side, limits);
         }
         if !self.rereading.is_running() {
-            return self.read_changes(side, settings, limits);
+            let changes = self.read_changes(side, settings, limits)?;
+            self.rereading.note_described(&changes.schema);
+            return Ok(changes);
         }
         // What is there, and no waiting for more.
         let changes = self.read_changes(side, settings, Limits { wait_ms: 0, ..limits })?;
         self.rereading.heed(&mut self.decoding.relations);
+        self.rereading.note_described(&changes.schema);
         if changes.rows > 0 || !changes.schema.is_empty() || !self.rereading.is_running() {
             return Ok(changes);
         }
         self.read_again(side, limits)
     }
 
-    /// Begins to read a table again that is due, if one can be.
-    pub(super) fn begin_again<P: Peer<Session = S>>(
+    /// Begins to read a table again that is due, if one can be: one attempt, so that the stream does not wait long.
+    fn begin_again<P: Peer<Session = S>>(
         &mut self,
         side: &mut Side<P>,
         settings: &Settings,
@@ -156,45 +179,46 @@ impl<S: Session> Stream<S> {
         let now = clock::monotonic();
         if self.rereading.is_running()
             || !self.decoding.is_between()
-            || now < self.rereading.next_us
             || !self.decoding.relations.marks().is_any_due()
+            || !self.rereading.due.is_time(now)
         {
             return Ok(());
         }
-        self.rereading.next_us = now.saturating_add(AGAIN_PAUSE_US);
-        let server = self.surroundings.server().clone();
-        let end = self.decoding.end;
+        let (end, relations) = (self.decoding.end, &self.decoding.relations);
+        let due = &mut self.rereading.due;
+        let mut first: Option<(u64, &MappedTable, &Mark)> = None;
         for mapping in &settings.tables {
-            let mark = self.decoding.relations.marks().get(&mapping.name);
-            let Some(oid) = mark.filter(|mark| mark.again == Again::Due).map(|mark| mark.oid) else {
+            let Some(mark) = relations.marks().get(&mapping.name).filter(|mark| mark.again == Again::Due)
+            else {
                 continue;
             };
-            if !side.is_after_load(mapping.loading) {
-                continue;
+            due.note(&mapping.name, mark, || Ok(log_end(side)?.lsn))?;
+            let turn = due.turn_of(&mapping.name, end, now).filter(|_| side.is_after_load(mapping.loading));
+            if let Some(turn) = turn
+                && first.is_none_or(|(other, ..)| turn < other)
+            {
+                first = Some((turn, mapping, mark));
             }
-            let relations = &self.decoding.relations;
-            match start(side, &server, settings, mapping, oid, end, relations) {
-                Ok(Some(running)) => {
-                    log::info(&format!("reading the rows of {} again", running.table));
-                    let told = running.description.as_ref().map(|description| &description.table);
-                    self.decoding.relations.deliver(told);
-                    self.rereading.running = Some(running);
-                    // What was emptied before this is empty, or has rows that are read.
-                    self.decoding.relations.take_emptied();
-                    self.rereading.next_us = 0;
-                    return Ok(());
-                }
-                Ok(None) => {}
-                // The lock was not to be had, a connection was not: later.
-                Err(failure) if failure.class == tarn_sdk::FailureClass::Retry => {}
-                Err(failure) => return Err(failure),
+        }
+        let Some((_, mapping, mark)) = first else { return Ok(()) };
+        let attempt = Attempt { server: self.surroundings.server(), settings, mapping, mark, end, relations };
+        match attempt.start(side) {
+            Ok(running) => {
+                log::info(&format!("reading the rows of {} again", running.table));
+                let told = running.description.as_ref().map(|description| &description.table);
+                due.begin(&running.table);
+                self.decoding.relations.deliver(told);
+                self.rereading.running = Some(running);
+                // What was emptied before this is empty, or has rows that are read.
+                self.decoding.relations.take_emptied();
             }
+            Err(failure) => self.rereading.delay(&mapping.name, now, &failure),
         }
         Ok(())
     }
 
     /// The next rows of the table that is read again; none at its end.
-    pub(super) fn read_again<P: Peer<Session = S>>(
+    fn read_again<P: Peer<Session = S>>(
         &mut self,
         side: &mut Side<P>,
         limits: Limits,
@@ -202,19 +226,40 @@ impl<S: Session> Stream<S> {
         let mut changes = self.nothing_new();
         let Some(running) = &mut self.rereading.running else { return Ok(changes) };
         changes.schema.extend(running.description.take());
-        if let Some(writer) = running.reader.next(limits)? {
-            changes.rows = writer.rows();
-            running.rows += u64::from(changes.rows);
-            changes.batch = writer.finish();
-            return Ok(changes);
+        match running.reader.next(limits) {
+            Ok(Some(writer)) => {
+                changes.rows = writer.rows();
+                running.rows += u64::from(changes.rows);
+                changes.batch = writer.finish();
+            }
+            Ok(None) => {
+                // Whatever the reading saw was committed before now.
+                let until = log_end(side)?.lsn;
+                self.end_again(until);
+                changes.position = self.decoding.position().to_bytes();
+            }
+            // The session was lost, or was ended by a limit or a standby: nothing of that concerns the stream.
+            Err(failure) if failure.class == tarn_sdk::FailureClass::Retry => {
+                let table = running.table.clone();
+                self.rereading.running = None;
+                if let Some(mark) = self.decoding.relations.marks().get(&table) {
+                    self.rereading.due.note(&table, mark, || Ok(log_end(side)?.lsn))?;
+                }
+                self.rereading.delay(&table, clock::monotonic(), &failure);
+            }
+            Err(failure) => return Err(failure),
         }
-        // Whatever the reading saw was committed before now.
-        let until = log_end(side)?.lsn;
-        if let Some(Running { table, rows, .. }) = self.rereading.running.take() {
-            self.decoding.relations.mark_again(&table, Again::Until(until));
+        Ok(changes)
+    }
+
+    /// Notes that all rows of the table were read, unless it was written anew once more meanwhile.
+    fn end_again(&mut self, until: Lsn) {
+        let Some(Running { table, rows, file, .. }) = self.rereading.running.take() else { return };
+        let relations = &mut self.decoding.relations;
+        if relations.marks().get(&table).is_some_and(|mark| mark.file == file) {
+            relations.mark_again(&table, Again::Until(until));
             self.rereading.ended.push((table, rows));
         }
-        Ok(Changes { schema: changes.schema, ..self.nothing_new() })
     }
 
     /// No rows, and where the stream is.
@@ -230,57 +275,92 @@ impl<S: Session> Stream<S> {
     }
 }
 
-/// Starts to read a table; nothing where the host does not know its columns.
-fn start<P: Peer>(
-    side: &mut Side<P>,
-    server: &Server,
-    settings: &Settings,
-    mapping: &MappedTable,
-    oid: u32,
+/// What it takes to begin.
+struct Attempt<'a> {
+    server: &'a Server,
+    settings: &'a Settings,
+    mapping: &'a MappedTable,
+    mark: &'a Mark,
+    /// Where the stream is.
     end: Lsn,
-    relations: &Relations,
-) -> Result<Option<Running<P::Session>>, Failure> {
-    let mut session = Begun(side.peer().open()?);
-    let name = mapping.name.sql();
-    session.read("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")?;
-    session.read(&format!("SET LOCAL lock_timeout = {AGAIN_LOCK_MS}"))?;
-    // Reading nothing locks it, and LOCK wants more rights. What follows sees what is there then.
-    session.read(&format!("SELECT FROM {name} LIMIT 0")).map_err(passing)?;
-    let Some(table) = catalog::tables_named(&mut session, [&mapping.name])?.remove(&mapping.name) else {
-        return Ok(None);
-    };
-    let published = match &settings.publication {
-        Publication::Managed(_) => None,
-        Publication::Given(given) => publication::tables(&mut session, server, given)?.remove(&mapping.name),
-    };
-    let mut types = Types::default();
-    types.look_up(side, wanted_types(&table, mapping, published.as_ref()))?;
-    let mapped = Mapped::from_catalog(&table, mapping, published.as_ref(), &types);
-    let (id, columns) = (mapped.table.id, mapped.table.version);
-    let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
-    let description = if relations.knew(&mapping.name, id, &numbers) {
-        let fills = fill::fills(&mapped.table, &mapped.decoders, &table, &Attributes::default());
-        Some(Description { fills, ..mapped.table.clone().into() })
-    } else {
-        None
-    };
-    if table.oid != oid || (description.is_none() && !relations.knows(id, columns)) {
-        return Ok(None);
-    }
-    let only = if table.kind == Kind::Partitioned { "" } else { "ONLY " };
-    // B170: the stream has only rows that meet it.
-    let filter = published.and_then(|published| published.row_filter).map(|filter| format!("({filter})"));
-    let conditions: Vec<String> = filter.into_iter().collect();
-    let sql = copy_of(&format!("{only}{name}"), &mapped, &conditions);
-    let version = version(end, log_end(&mut session)?.lsn);
-    let mut reader = Reader::new(session.0);
-    reader.open_now(&sql, mapped, version)?;
-    Ok(Some(Running { table: mapping.name.clone(), id, columns, reader, rows: 0, description }))
+    relations: &'a Relations,
 }
 
-/// A table that cannot be looked at now: somebody has its lock, or it is gone, which the stream's own look tells.
-fn passing(error: Error) -> Failure {
-    Failure::retry("table_not_readable_now", error.message)
+/// A table as it is read.
+struct Ready {
+    mapped: Mapped,
+    kind: Kind,
+    row_filter: Option<String>,
+    /// What the host has to be told before the rows.
+    description: Option<Description>,
+}
+
+impl Attempt<'_> {
+    /// Starts to read the table.
+    ///
+    /// # Errors
+    /// Why it cannot be read now.
+    fn start<P: Peer>(&self, side: &mut Side<P>) -> Result<Running<P::Session>, Failure> {
+        // Without a connection and a lock of its own, for it may be long until it can be read.
+        let found = self.look(side)?;
+        self.ready(side, found)?;
+        let mut session = Begun(side.peer().open()?);
+        let name = self.mapping.name.sql();
+        session.read("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")?;
+        session.read(&format!("SET LOCAL lock_timeout = {AGAIN_LOCK_MS}"))?;
+        // Reading nothing locks it, and LOCK wants more rights. What follows sees what is there then.
+        session.read(&format!("SELECT FROM {name} LIMIT 0"))?;
+        let found = self.look(&mut session)?;
+        let Ready { mapped, kind, row_filter, description } = self.ready(side, found)?;
+        let (id, columns) = (mapped.table.id, mapped.table.version);
+        let only = if kind == Kind::Partitioned { "" } else { "ONLY " };
+        // B170: the stream has only rows that meet it.
+        let conditions: Vec<String> = row_filter.map(|filter| format!("({filter})")).into_iter().collect();
+        let sql = copy_of(&format!("{only}{name}"), &mapped, &conditions);
+        let version = version(self.end, log_end(&mut session)?.lsn);
+        let mut reader = Reader::new(session.0);
+        reader.open_now(&sql, mapped, version)?;
+        let (table, file) = (self.mapping.name.clone(), self.mark.file);
+        Ok(Running { table, id, columns, file, reader, rows: 0, description })
+    }
+
+    /// The table in the catalog, and in the publication where that may leave something out.
+    fn look(&self, reads: &mut impl Reads) -> Result<(CatalogTable, Option<PublishedTable>), Failure> {
+        let name = &self.mapping.name;
+        let table = catalog::tables_named(reads, [name])?.remove(name);
+        let gone = || Failure::retry("table_gone", "it is not there");
+        let published = match &self.settings.publication {
+            Publication::Managed(_) => None,
+            Publication::Given(given) => publication::tables(reads, self.server, given)?.remove(name),
+        };
+        Ok((table.ok_or_else(gone)?, published))
+    }
+
+    /// What is read of the table, if it is the one that was noticed and the host knows its columns.
+    fn ready<P: Peer>(
+        &self,
+        side: &mut Side<P>,
+        (table, published): (CatalogTable, Option<PublishedTable>),
+    ) -> Result<Ready, Failure> {
+        if (table.oid, table.file) != (self.mark.oid, self.mark.file) {
+            return Err(Failure::retry("table_changed_meanwhile", "it was written anew once more"));
+        }
+        let mut types = Types::default();
+        types.look_up(side, wanted_types(&table, self.mapping, published.as_ref()))?;
+        let mapped = Mapped::from_catalog(&table, self.mapping, published.as_ref(), &types);
+        let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
+        let description = if self.relations.knew(&self.mapping.name, mapped.table.id, &numbers) {
+            let fills = fill::fills(&mapped.table, &mapped.decoders, &table, &Attributes::default());
+            Some(Description { fills, ..mapped.table.clone().into() })
+        } else if self.relations.knows(mapped.table.id, mapped.table.version) {
+            None
+        } else {
+            let message = "its columns changed, which the stream tells with the table's next row";
+            return Err(Failure::retry("columns_not_described", message));
+        };
+        let row_filter = published.and_then(|published| published.row_filter);
+        Ok(Ready { mapped, kind: table.kind, row_filter, description })
+    }
 }
 
 /// The version of rows that are read again: after every change that ended before `end`, and after the rows of every load,
