@@ -1,10 +1,16 @@
 //! Batches that describe tables, with a part of their tables.
 
 use bytes::Bytes;
-use tarn_batch::{Batch, BatchWriter};
+use tarn_batch::{Batch, BatchWriter, split_table_name};
 use tarn_model::Failure;
 
-/// The descriptions of the tables that `keep` takes by name; `None` where it takes none.
+/// The name of a table that settings may have in quotes as connectors tell it: `schema.name`, as it is. What is no such
+/// name stays.
+pub(crate) fn told_name(setting: &str) -> String {
+    split_table_name(setting).map_or_else(|| setting.to_owned(), |(schema, name)| format!("{schema}.{name}"))
+}
+
+/// The descriptions of the tables that `keep` takes by their told names; `None` where it takes none.
 pub(crate) fn kept_tables(schema: &Bytes, keep: impl Fn(&str) -> bool) -> Result<Option<Bytes>, Failure> {
     let damaged =
         |error| Failure::permanent("batch_damaged", format!("a description of tables is damaged: {error}"));
@@ -79,5 +85,17 @@ mod tests {
         assert_eq!(batch.tables().len(), 2);
         assert_eq!(kept_tables(&described(), |_| false), Ok(None));
         assert_eq!(kept_tables(&described(), |_| true), Ok(Some(described())));
+    }
+
+    #[test]
+    fn a_name_in_quotes_is_told_without_them() {
+        for (setting, told) in [
+            ("public.a", "public.a"),
+            (r#""a.b"."c""#, "a.b.c"),
+            (r#""s"."""q""#, r#"s."q"#),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(told_name(setting), told);
+        }
     }
 }

@@ -13,7 +13,7 @@ use tarn_model::{Failure, FailureClass, PendingEdit, TableMapping};
 use tarn_replication::{Batch, Destination, Stage as _, Staged, Ticket};
 
 use super::{MirrorRun, Workshop};
-use crate::described::kept_tables;
+use crate::described::{kept_tables, told_name};
 use crate::instances::MirrorInstances;
 use crate::records::without_tables;
 
@@ -103,7 +103,7 @@ impl<'a> Leaving<'a> {
     /// tables that stay, is the edit's.
     fn give_up(&mut self, failure: Failure) -> Result<(String, Failure), Failure> {
         let lasts = matches!(failure.class, FailureClass::Permanent | FailureClass::Record);
-        let leaves = self.tables.iter().any(|table| table.source == failure.table);
+        let leaves = self.tables.iter().any(|table| told_name(&table.source) == failure.table);
         if lasts && leaves && self.given_up.insert(failure.table.clone()) {
             return Ok((failure.table.clone(), failure));
         }
@@ -130,5 +130,8 @@ mod tests {
         assert_eq!(leaving.give_up(gone.clone()), Ok(("public.a".to_owned(), gone.clone())));
         // Its rows are not written any more, so that it cannot be named again but by mistake: no endless repetition.
         assert_eq!(leaving.give_up(gone.clone()), Err(gone));
+        let quoted = TableMapping { source: r#""a.b"."c""#.into(), ..TableMapping::default() };
+        let gone = Failure::permanent("target_missing", "it is not there").with_table("a.b.c");
+        assert!(Leaving::new(std::slice::from_ref(&quoted)).give_up(gone).is_ok());
     }
 }

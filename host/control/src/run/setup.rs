@@ -5,7 +5,7 @@ use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
 
 use super::MirrorRun;
-use crate::described::kept_tables;
+use crate::described::{kept_tables, told_name};
 use crate::instances::MirrorInstances;
 
 impl MirrorRun {
@@ -71,7 +71,7 @@ impl MirrorRun {
                 destination.drop_tables(&destinations(&edit.removed)).await?;
             }
             // What changed of the others, the stream tells: it may be ahead of it here, and have to be asked for there.
-            let added = |table: &str| edit.added.iter().any(|added| added.source == table);
+            let added = |table: &str| edit.added.iter().any(|added| told_name(&added.source) == table);
             if let Some(added) = kept_tables(&schema, added)? {
                 destination.prepare(&added).await?;
             }
@@ -80,7 +80,7 @@ impl MirrorRun {
                 edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
             catalog.forget_load(id, &changed).await?;
             for table in &changed {
-                catalog.forget_schema_change(id, table).await?;
+                catalog.forget_schema_change(id, &told_name(table)).await?;
             }
             if !edit.skip_snapshot && !edit.added.is_empty() {
                 catalog.move_load_start(id, &start).await?;
