@@ -58,6 +58,30 @@ fn tarn_killed_ten_times_in_snapshot_and_stream_ends_with_both_sides_equal() {
 }
 
 #[test]
+fn a_load_that_goes_on_does_not_make_a_target_anew_whose_rows_somebody_dropped() {
+    let mut scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.mirror(
+        "t",
+        &[("public.t", "t")],
+        &json!({"snapshot_num_rows_per_partition": 2000, "snapshot_max_parallel_workers": 1}),
+    );
+    until("a part of the rows is there", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM t").ok()?;
+        let count: u64 = count[0][0].as_deref()?.parse().ok()?;
+        (count >= 4000).then_some(())
+    });
+    // The load cannot end before the kill.
+    scene.clickhouse.fault_inserts(&["hold"]);
+    scene.tarn.kill();
+    scene.clickhouse.fault_inserts(&[]);
+    scene.clickhouse.query("DROP TABLE t SYNC");
+    scene.tarn.start_again();
+    scene.wait_for_state("t", "STATUS_FAILED");
+    assert!(scene.log("t").contains("(target_missing)"), "{}", scene.log("t"));
+}
+
+#[test]
 fn the_mirror_goes_on_by_itself_after_either_store_was_away() {
     let mut scene = Scene::start();
     scene.postgres.query(TABLE);

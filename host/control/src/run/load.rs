@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use tarn_model::{Failure, MirrorState};
 use tarn_replication::{
-    Ended, HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd, SnapshotLedger as _,
-    SnapshotSettings, snapshot, supervise,
+    Destination as _, Ended, HeldSnapshot, Instances as _, Run, SnapshotBounds, SnapshotEnd,
+    SnapshotLedger as _, SnapshotSettings, snapshot, supervise,
 };
 use tarn_wasm::{HeldPoint, SourceInstance};
 
 use super::{LifeEnd, MirrorRun};
+use crate::described::{kept_tables, told_name};
 use crate::instances::MirrorInstances;
 use crate::recent::RememberingInstances;
 
@@ -38,7 +39,7 @@ impl MirrorRun {
         }
         let held = run.stop.run_until_cancelled(async {
             if holder.is_none() {
-                prepare_again(instances).await?;
+                self.follow_columns(instances).await?;
             }
             hold_point(instances, holder).await
         });
@@ -134,7 +135,7 @@ impl MirrorRun {
             Err(refused) if refused.code == TARGET_INCOMPATIBLE => {
                 // A column may have come between the preparation of the tables and the cutting of this one, and the
                 // stream that would tell of it comes later. What stays incompatible fails here for good.
-                prepare_again(instances).await?;
+                self.follow_columns(instances).await?;
                 return Err(Failure::retry("columns_changed", refused.message).with_table(refused.table));
             }
             ended => ended?,
@@ -160,20 +161,25 @@ impl MirrorRun {
             bounds: SnapshotBounds::default(),
         }
     }
-}
 
-/// Brings the destination's tables to the columns that the source's have by now: a load that was cut off may go
-/// on after they changed, and the stream that would tell of it comes later.
-async fn prepare_again(instances: &MirrorInstances) -> Result<(), Failure> {
-    let schema = instances.source().await?.schema().await?;
-    if instances.is_beside() {
-        // Nobody reads these tables yet.
-        return instances.store().await?.prepare(&schema).await;
+    /// Brings the tables that still load to the columns that the source's have by now: a load that was cut off may go on
+    /// after they changed, and the stream that would tell of it comes later. Others are the stream's, and none is made:
+    /// one that somebody dropped would be there without the rows that were loaded before.
+    async fn follow_columns(&self, instances: &MirrorInstances) -> Result<(), Failure> {
+        let loading = self.unfinished_tables().await?;
+        let loads = |table: &str| loading.iter().any(|name| told_name(name) == table);
+        let schema = instances.source().await?.schema().await?;
+        let Some(schema) = kept_tables(&schema, loads)? else { return Ok(()) };
+        let mut destination = instances.store().await?;
+        if instances.is_beside() {
+            // Nobody reads these tables yet.
+            return destination.evolve(schema).await;
+        }
+        let gate = instances.gate();
+        let passed = gate.pass(&schema).await?;
+        destination.evolve(schema).await?;
+        gate.made(&passed).await
     }
-    let gate = instances.gate();
-    let passed = gate.pass(&schema).await?;
-    instances.store().await?.prepare(&schema).await?;
-    gate.made(&passed).await
 }
 
 /// An instance that holds a point to load at, for as long as it lives.
