@@ -50,6 +50,27 @@ async fn an_approval_resumes_the_mirror_that_waits_for_it_and_no_other() {
 }
 
 #[tokio::test]
+async fn an_approval_that_comes_before_the_mirror_has_failed_makes_that_failure_void() {
+    let fixture = Fixture::new().await.with_peers().await;
+    fixture.mirror("orders").await;
+    fixture.observe("orders", MirrorState::Running).await;
+    let digest = play_a_change_of_columns(&fixture).await;
+    let run = fixture.stored("orders").await;
+    let approval = json!({"flowJobName": "orders", "digest": digest});
+    let answer = fixture.post("mirrors/approve_schema_change", approval.clone()).await.ok();
+    assert_eq!(answer["resumed"], json!(true));
+    let failure = Failure::permanent("schema_change_waits", "it waits");
+    let catalog = fixture.control.catalog();
+    let observed = catalog.observe(run.id, run.epoch, MirrorState::Failed, Some(&failure)).await;
+    assert_eq!(observed.expect("answered"), Observed::Superseded);
+    // Said again, nothing has to begin anew.
+    let epoch = fixture.stored("orders").await.epoch;
+    let answer = fixture.post("mirrors/approve_schema_change", approval).await.ok();
+    let now = fixture.stored("orders").await;
+    assert_eq!((&answer["resumed"], now.epoch, now.state), (&json!(false), epoch, MirrorState::Running));
+}
+
+#[tokio::test]
 async fn a_change_that_does_not_wait_is_not_approved() {
     let fixture = failed("schema_change_waits").await;
     play_a_change_of_columns(&fixture).await;

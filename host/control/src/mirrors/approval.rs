@@ -1,6 +1,7 @@
 //! Changes of columns that a mirror stopped at, and approving them.
 
-use tarn_model::{Mirror, MirrorState, SchemaChange};
+use tarn_catalog::MirrorMove;
+use tarn_model::{DesiredState, Mirror, MirrorState, SchemaChange};
 
 use super::change::{ChangeOutcome, StateChange};
 use crate::schema_gate::WAITS;
@@ -35,6 +36,8 @@ impl Control {
     /// [`ControlError::Catalog`].
     pub async fn approve_schema_change(&self, mirror: &str, digest: &str) -> Result<Approval, ControlError> {
         let Mirror { id, .. } = self.changing_mirror(mirror).await?;
+        let known = self.catalog().schema_changes(id).await?;
+        let is_first = known.iter().any(|change| change.digest == digest && !change.approved);
         if !self.catalog().approve_schema_change(id, digest).await? {
             let message = format!("mirror {mirror} waits at no change {digest}; another one may have come");
             return Err(ControlError::precondition("digest", message));
@@ -44,20 +47,40 @@ impl Control {
         let gone = || ControlError::precondition("digest", format!("the change {digest} was made meanwhile"));
         let change = changes.into_iter().find(|change| change.digest == digest).ok_or_else(gone)?;
         self.note(mirror, &format!("the change {digest} of {} was approved", change.plan.table)).await;
-        let resumed = waiting == 0 && self.resume_waiting(mirror).await?;
+        let resumed = waiting == 0 && self.resume_waiting(mirror, is_first).await?;
         Ok(Approval { change, waiting, resumed })
     }
 
-    /// Lets a mirror go on that failed because a change waited.
-    async fn resume_waiting(&self, name: &str) -> Result<bool, ControlError> {
+    /// Lets a mirror go on that failed because a change waited. Where the change was approved for the first time and the
+    /// run is not known to have failed, it may be about to: it came to the change before. A run is asked for anew then,
+    /// which makes the failure of this one void.
+    async fn resume_waiting(&self, name: &str, is_first: bool) -> Result<bool, ControlError> {
         let mirror = self.changing_mirror(name).await?;
         let waits = mirror.failure.is_some_and(|failure| failure.code == WAITS);
-        if mirror.state != MirrorState::Failed || !waits {
+        if mirror.state == MirrorState::Failed && waits {
+            let requested = Some(MirrorState::Running);
+            let change = StateChange { mirror: name.to_owned(), requested, ..StateChange::default() };
+            return Ok(self.change_state(change).await? == ChangeOutcome::Done);
+        }
+        if !is_first {
             return Ok(false);
         }
-        let requested = Some(MirrorState::Running);
-        let change = StateChange { mirror: name.to_owned(), requested, ..StateChange::default() };
-        Ok(self.change_state(change).await? == ChangeOutcome::Done)
+        let again = |mirror: &Mirror| {
+            let Mirror { desired, state, .. } = *mirror;
+            let is_at_work = desired == DesiredState::Running
+                && !matches!(state, MirrorState::Failed | MirrorState::Completed);
+            let step = MirrorMove { desired, state, edit: None, drop_options: None };
+            if is_at_work { Ok(step) } else { Err(state) }
+        };
+        match self.catalog().request(name, again).await? {
+            Some(Ok(_)) => {
+                self.wake();
+                Ok(true)
+            }
+            // It failed in between.
+            Some(Err(MirrorState::Failed)) => Box::pin(self.resume_waiting(name, false)).await,
+            Some(Err(_)) | None => Ok(false),
+        }
     }
 
     async fn changing_mirror(&self, name: &str) -> Result<Mirror, ControlError> {
