@@ -11,6 +11,9 @@ const IN_PROGRESS: &str = "TARN_STREAM_IN_PROGRESS";
 /// The mirror's `env` that says whether tables whose rows the source wrote anew are read again.
 const REREAD: &str = "TARN_REREAD";
 
+/// Those that are `true` or `false`.
+pub(crate) const SWITCHES: [&str; 2] = [IN_PROGRESS, REREAD];
+
 /// What an instance of a destination is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Errand<'a> {

@@ -16,6 +16,7 @@ mod journal;
 mod latency;
 mod logs;
 mod metrics;
+mod mirror_env;
 mod mirrors;
 mod peers;
 mod plugins;

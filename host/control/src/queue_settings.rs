@@ -11,6 +11,10 @@ const TOPIC_REPLICATION: &str = "TARN_KAFKA_TOPIC_REPLICATION";
 const TOPICS_MAX: &str = "TARN_KAFKA_TOPICS_MAX";
 const RELATION_RECORDS: &str = "TARN_RELATION_RECORDS";
 
+/// All of their names.
+pub(crate) const NAMES: [&str; 7] =
+    [EXACTLY_ONCE, DELETES, CREATE_TOPICS, TOPIC_PARTITIONS, TOPIC_REPLICATION, TOPICS_MAX, RELATION_RECORDS];
+
 /// More partitions than a broker is asked for by somebody who means it, and more topics of one mirror.
 const NUMBER_MAX: i32 = 10_000;
 

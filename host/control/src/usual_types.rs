@@ -8,6 +8,9 @@ const NUMERIC: &str = "TARN_CLICKHOUSE_NUMERIC";
 const TIME: &str = "TARN_CLICKHOUSE_TIME";
 const JSON: &str = "TARN_CLICKHOUSE_JSON";
 
+/// All of their names.
+pub(crate) const NAMES: [&str; 3] = [NUMERIC, TIME, JSON];
+
 /// What the destination is told.
 pub(crate) fn destination(spec: &MirrorSpec) -> Value {
     let text = |name: &str| spec.env.get(name).map_or("", |value| value.trim());

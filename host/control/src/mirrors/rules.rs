@@ -12,7 +12,7 @@ use crate::config::{
     IDLE_TIMEOUT_SECONDS_MAX, RECENT_RECORDS_MAX, RECORD_ERROR_LIMIT_MAX, SCRIPT_WORKERS_MAX,
     SNAPSHOT_PARTITIONS_MAX, SNAPSHOT_WORKERS_MAX,
 };
-use crate::queue_settings;
+use crate::{mirror_env, queue_settings};
 
 /// Problems of a new mirror.
 pub(super) fn of_spec(spec: &MirrorSpec) -> Vec<Problem> {
@@ -26,6 +26,7 @@ pub(super) fn of_spec(spec: &MirrorSpec) -> Vec<Problem> {
     }
     names_at_the_stores(spec, &mut problems);
     contradictions(spec, &mut problems);
+    problems.extend(mirror_env::problems(spec));
     problems.extend(queue_settings::problems(spec));
     of_numbers(spec, "", &mut problems);
     if spec.tables.is_empty() {
