@@ -176,8 +176,9 @@ impl<'a> Evolution<'a> {
     fn retype(&mut self, column: &DesignColumn, at: usize) -> Result<(), Failure> {
         let source = &self.table.columns[column.source];
         let Present { found_as, name, .. } = &self.columns[at];
+        let (found_as, name) = (*found_as, name.clone());
         let Some(found) = self.existing.type_of(found_as) else {
-            return Err(self.refused(name, "has a type or default that rows cannot go to"));
+            return Err(self.refused(&name, "has a type or default that rows cannot go to"));
         };
         let (held, wanted) = (found.value_type(), column.data_type.value_type());
         let encodes = Encoder::new(&source.data_type, found, self.range).is_some();
@@ -201,9 +202,9 @@ impl<'a> Evolution<'a> {
         }
         if source.key > 0 && to.value_type() != held {
             let message = "is part of the sorting key, whose type ClickHouse does not change";
-            return Err(self.refused(name, message));
+            return Err(self.refused(&name, message));
         }
-        self.changes.push(Change::Widen { name: name.clone(), from: found.clone(), to });
+        self.changes.push(Change::Widen { name, from: found.clone(), to });
         Ok(())
     }
 
