@@ -8,7 +8,7 @@ use tarn_sdk::{Failure, log};
 
 use crate::lsn::Lsn;
 use crate::peer::{Session, flag, number, single, text};
-use crate::position::Position;
+use crate::position::Place;
 
 /// A server's history: the same numbers mean nothing in another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Cluster {
     }
 
     /// Looks whether a position is of this cluster's history; nothing but a resync helps where it is not.
-    pub(crate) fn require<S: Session>(self, replication: &mut S, position: &Position) -> Result<(), Failure> {
+    pub(crate) fn require<S: Session>(self, replication: &mut S, position: &Place) -> Result<(), Failure> {
         let known = position.cluster;
         if self.system != known.system {
             let message = format!(

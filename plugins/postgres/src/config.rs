@@ -51,6 +51,16 @@ pub(crate) const PARTITION_BYTES_MIN: u64 = 1 << 20;
 /// Blocks that are counted to guess the density of a table that was never analysed.
 pub(crate) const SAMPLE_BLOCKS: u64 = 16;
 
+/// The first server that reads a range of row addresses as a range; before, each would read everything.
+pub(crate) const ADDRESS_RANGES_SINCE_MAJOR: u32 = 14;
+
+/// Blocks that are looked at to find keys to cut a table at: some fifty thousand rows, which the server orders in a moment.
+pub(crate) const KEY_SAMPLE_BLOCKS: u64 = 500;
+
+/// How often a block may be read on the average by the ranges of a table that is cut at keys. Keys that come in the order of
+/// their rows are hardly above once; of random ones every range would read everything.
+pub(crate) const KEY_READS_MAX: f64 = 2.0;
+
 /// Rows a block is thought to hold where nothing is known: of some 100 bytes each.
 pub(crate) const ROWS_PER_BLOCK_GUESS: u64 = 80;
 
@@ -82,6 +92,10 @@ pub(crate) const MESSAGES_SINCE_MAJOR: u32 = 14;
 /// Time between two looks whether the publication still holds everything, in microseconds: what changes
 /// while it does not is missing from the stream, and no server says so. Four small queries a look.
 pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;
+
+/// Time between two such looks, as a multiple of what one took: the stream stands still during a look, for half a second
+/// with ten thousand tables.
+pub(crate) const PUBLICATION_CHECK_SHARE: u64 = 50;
 
 /// Bytes of a table up to which its rows are counted when somebody asks how many there are. A larger one
 /// takes the server minutes, and its own guess is good enough to compare by.

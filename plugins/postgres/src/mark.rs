@@ -4,6 +4,8 @@
 //! and of columns that a publication leaves out. Who was away cannot see it either, but for what was
 //! remembered.
 
+pub(crate) mod kept;
+
 use std::collections::HashSet;
 
 use crate::attributes::Attributes;
@@ -118,6 +120,16 @@ impl Marks {
                 mark.again = Again::No;
             }
         }
+    }
+
+    /// The first place, of those that are ahead, at which something is passed; the last one there is where nothing will be.
+    fn next_passed(&self) -> Lsn {
+        let entries = self.tables.iter().filter_map(|mark| Some(mark.entry?.until));
+        let again = self.tables.iter().filter_map(|mark| match mark.again {
+            Again::Until(until) => Some(until),
+            Again::No | Again::Due => None,
+        });
+        entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
     /// Appends the marks: how many tables are read again (4 bytes), and each with the digest of its name (8) and the place

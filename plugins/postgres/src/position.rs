@@ -22,6 +22,9 @@ use crate::mark::Marks;
 /// [marks](Marks::write). No transaction is begun where its commit is 0.
 const VERSION: u8 = 5;
 
+/// Bytes before the marks.
+const HEAD_BYTES: usize = 1 + 5 * 8 + 4;
+
 /// The form of version 4: the same with marks of which none is read again.
 const VERSION_WITHOUT_AGAIN: u8 = 4;
 
@@ -34,17 +37,22 @@ const VERSION_WITHOUT_TIMELINE: u8 = 2;
 /// The form of version 1: without marks, too.
 const VERSION_WITHOUT_MARKS: u8 = 1;
 
-/// A place in the stream.
+/// A place in the stream, and what the tables were like there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
+    pub(crate) place: Place,
+    pub(crate) marks: Marks,
+}
+
+/// A place in the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
     /// The cluster, and the timeline that it was on.
     pub(crate) cluster: Cluster,
     /// The end of the last complete transaction.
     pub(crate) end: Lsn,
     /// The transaction that was begun.
     pub(crate) partial: Option<Partial>,
-    /// What the tables were like.
-    pub(crate) marks: Marks,
 }
 
 /// A transaction of which a part was delivered.
@@ -65,54 +73,43 @@ impl Partial {
     }
 }
 
-impl Position {
-    /// A place between two transactions.
-    pub(crate) fn between(cluster: Cluster, end: Lsn) -> Self {
-        Self { cluster, end, partial: None, marks: Marks::default() }
-    }
-
+impl Place {
     /// Everything delivered is before this number.
     pub(crate) fn sequence(&self) -> Lsn {
         self.partial.map_or(self.end, |partial| partial.commit.max(self.end))
     }
 
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// The position of this place with marks that are [written](Marks::write) already: those of thousands of tables are
+    /// mostly the same from one position to the next.
+    pub(crate) fn to_bytes_with(self, marks: &[u8]) -> Vec<u8> {
         let Partial { commit, rows, messages } = self.partial.unwrap_or_default();
-        let mut bytes = vec![VERSION];
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + marks.len());
+        bytes.push(VERSION);
         for number in [self.cluster.system, self.end.0, commit.0, rows, messages] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&self.cluster.timeline.to_le_bytes());
-        self.marks.write(&mut bytes);
+        debug_assert_eq!(bytes.len(), HEAD_BYTES, "the head has one length");
+        bytes.extend_from_slice(marks);
         bytes
     }
 
+    /// The place of a position; its marks are not read.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Failure> {
-        Self::read(bytes).ok_or_else(|| {
-            Failure::permanent(
-                "position_unreadable",
-                "the stored position was not made by this version of the plugin",
-            )
-            .with_hint("resync the mirror, or run the version that made it")
-        })
+        Self::read(bytes).map(|(place, ..)| place).ok_or_else(unreadable)
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
+    /// The place, the version of the form, and the bytes of the marks.
+    fn read(bytes: &[u8]) -> Option<(Self, u8, &[u8])> {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
         let (messages, timeline, marks) = match *version {
             VERSION | VERSION_WITHOUT_AGAIN | VERSION_WITHOUT_ENTRIES => {
                 let (messages, rest) = rest.split_first_chunk()?;
                 let (timeline, marks) = rest.split_first_chunk()?;
-                let marks = match *version {
-                    VERSION => Marks::read(marks)?,
-                    VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
-                    _ => Marks::read_without_entries(marks)?,
-                };
                 (*messages, u32::from_le_bytes(*timeline), marks)
             }
-            VERSION_WITHOUT_TIMELINE => ([0; 8], 0, Marks::read_without_entries(rest)?),
-            VERSION_WITHOUT_MARKS if rest.is_empty() => ([0; 8], 0, Marks::default()),
+            VERSION_WITHOUT_TIMELINE | VERSION_WITHOUT_MARKS => ([0; 8], 0, rest),
             _ => return None,
         };
         let (numbers, []) = numbers.as_chunks::<8>() else { return None };
@@ -120,8 +117,44 @@ impl Position {
         let [system, end, commit, rows, messages] =
             [system, end, commit, rows, messages].map(u64::from_le_bytes);
         let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows, messages });
-        Some(Self { cluster: Cluster { system, timeline }, end: Lsn(end), partial, marks })
+        Some((Self { cluster: Cluster { system, timeline }, end: Lsn(end), partial }, *version, marks))
     }
+}
+
+impl Position {
+    /// A place between two transactions.
+    pub(crate) fn between(cluster: Cluster, end: Lsn) -> Self {
+        Self { place: Place { cluster, end, partial: None }, marks: Marks::default() }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut marks = Vec::new();
+        self.marks.write(&mut marks);
+        self.place.to_bytes_with(&marks)
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Failure> {
+        Self::read(bytes).ok_or_else(unreadable)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (place, version, marks) = Place::read(bytes)?;
+        let marks = match version {
+            VERSION => Marks::read(marks)?,
+            VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
+            VERSION_WITHOUT_ENTRIES | VERSION_WITHOUT_TIMELINE => Marks::read_without_entries(marks)?,
+            _ => marks.is_empty().then(Marks::default)?,
+        };
+        Some(Self { place, marks })
+    }
+}
+
+fn unreadable() -> Failure {
+    Failure::permanent(
+        "position_unreadable",
+        "the stored position was not made by this version of the plugin",
+    )
+    .with_hint("resync the mirror, or run the version that made it")
 }
 
 #[cfg(test)]
@@ -137,9 +170,11 @@ mod tests {
         let partial = Some(Partial { commit: Lsn(99), rows: 3, messages: 4 });
         let mut marks = Marks::new(9);
         marks.add(&TableName::new("public", "t"), 7, 8, [1, 3].into_iter().collect());
-        let within = Position { partial, marks, ..between.clone() };
+        let within = Position { place: Place { partial, ..between.place }, marks };
         for position in [between, within] {
-            assert_eq!(Position::from_bytes(&position.to_bytes()).expect("a position"), position);
+            let bytes = position.to_bytes();
+            assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
+            assert_eq!(Place::from_bytes(&bytes).expect("a position"), position.place);
         }
     }
 
@@ -154,9 +189,9 @@ mod tests {
         ]
         .concat();
         let position = Position::from_bytes(&bytes).expect("a position");
-        assert_eq!(position.cluster, Cluster { system: 0x0707_0707_0707_0707, timeline: 0 });
-        assert_eq!(position.end.to_string(), "1/0");
-        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 0 }));
+        assert_eq!(position.place.cluster, Cluster { system: 0x0707_0707_0707_0707, timeline: 0 });
+        assert_eq!(position.place.end.to_string(), "1/0");
+        assert_eq!(position.place.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 0 }));
     }
 
     #[test]
@@ -175,7 +210,7 @@ mod tests {
         ]
         .concat();
         let position = Position::from_bytes(&bytes).expect("a position");
-        assert_eq!((position.end.to_string().as_str(), position.partial), ("1/0", None));
+        assert_eq!((position.place.end.to_string().as_str(), position.place.partial), ("1/0", None));
         assert_eq!(position.marks.horizon, 9);
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!((mark.oid, mark.file), (5, 6));
@@ -196,8 +231,8 @@ mod tests {
         ]
         .concat();
         let position = Position::from_bytes(&bytes).expect("a position");
-        assert_eq!(position.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 4 }));
-        assert_eq!((position.cluster.timeline, position.marks.horizon), (6, 5));
+        assert_eq!(position.place.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 4 }));
+        assert_eq!((position.place.cluster.timeline, position.marks.horizon), (6, 5));
     }
 
     #[test]
@@ -281,10 +316,9 @@ mod tests {
 
     #[test]
     fn the_sequence_only_grows() {
-        let between = Position::between(CLUSTER, Lsn(50));
-        let within =
-            Position { partial: Some(Partial { commit: Lsn(99), rows: 3, messages: 0 }), ..between.clone() };
+        let between = Position::between(CLUSTER, Lsn(50)).place;
+        let within = Place { partial: Some(Partial { commit: Lsn(99), rows: 3, messages: 0 }), ..between };
         assert!(within.sequence() > between.sequence());
-        assert!(Position::between(CLUSTER, Lsn(120)).sequence() > within.sequence());
+        assert!(Position::between(CLUSTER, Lsn(120)).place.sequence() > within.sequence());
     }
 }

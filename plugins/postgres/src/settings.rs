@@ -1,5 +1,7 @@
 //! What the mirror wants of this source.
 
+use std::collections::{HashMap, HashSet};
+
 use tarn_sdk::{Failure, Relations, SourceConfig};
 
 use crate::mark::Marks;
@@ -13,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) slot: String,
     pub(crate) publication: Publication,
     pub(crate) tables: Vec<MappedTable>,
+    /// Where each of them is among those.
+    places: HashMap<TableName, usize>,
     /// Mappings whose table's name cannot be read: their index and text.
     pub(crate) unreadable: Vec<(usize, String)>,
     /// Whether messages in the log are delivered.
@@ -62,14 +66,16 @@ pub(crate) struct MappedTable {
 
 impl Settings {
     pub(crate) fn new(config: SourceConfig) -> Self {
-        let loading: Vec<TableName> =
+        let loading: HashSet<TableName> =
             config.loading.iter().filter_map(|text| TableName::parse(text)).collect();
         let mut tables = Vec::with_capacity(config.tables.len());
+        let mut places = HashMap::with_capacity(config.tables.len());
         let mut unreadable = Vec::new();
         for (index, table) in config.tables.into_iter().enumerate() {
             match TableName::parse(&table.source) {
                 Some(name) => {
                     let loading = loading.contains(&name);
+                    places.entry(name.clone()).or_insert(tables.len());
                     tables.push(MappedTable { index, name, exclude: table.exclude, loading });
                 }
                 None => unreadable.push((index, table.source)),
@@ -86,6 +92,7 @@ impl Settings {
             slot,
             publication,
             tables,
+            places,
             unreadable,
             messages,
             in_progress,
@@ -105,7 +112,7 @@ impl Settings {
 
     /// The mapping of a table.
     pub(crate) fn table(&self, name: &TableName) -> Option<&MappedTable> {
-        self.tables.iter().find(|table| table.name == *name)
+        self.places.get(name).map(|place| &self.tables[*place])
     }
 
     /// The mapping of a table that the host names as the settings do.

@@ -10,7 +10,7 @@ use crate::config::{
 };
 use crate::lsn::Lsn;
 use crate::peer::{Peer, Session, flag, number, single, text};
-use crate::position::Position;
+use crate::position::Place;
 use crate::server::{LogEnd, Server, log_end, lsn};
 use crate::settings::Settings;
 use crate::side::Side;
@@ -122,7 +122,7 @@ pub(crate) fn start<P: Peer>(
     replication: &mut P::Session,
     server: &Server,
     settings: &Settings,
-    position: &Position,
+    position: &Place,
 ) -> Result<(), Failure> {
     let messages = match (settings.messages, server.major() >= MESSAGES_SINCE_MAJOR) {
         (true, true) => ", messages 'true'",
@@ -179,7 +179,7 @@ fn publication_names(name: &str) -> String {
 pub(crate) fn check<P: Peer>(
     side: &mut Side<P>,
     settings: &Settings,
-    position: &Position,
+    position: &Place,
 ) -> Result<(), Failure> {
     const RESYNC: &str = "resync the mirror";
     let name = &settings.slot;

@@ -34,7 +34,7 @@ use crate::peer::{Peer, Session};
 use crate::pgoutput::{
     Frame, Message, Old, Relation, Tuple, ends_block, frame, message, message_in_progress, split_frame,
 };
-use crate::position::{Partial, Position};
+use crate::position::{Partial, Place, Position};
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::slot;
@@ -158,11 +158,11 @@ impl<S: Session> Stream<S> {
     pub(crate) fn new(
         session: S,
         cluster: Cluster,
-        position: &Position,
+        place: Place,
         relations: Relations,
         surroundings: Surroundings,
     ) -> Self {
-        let Position { end, partial, .. } = *position;
+        let Place { end, partial, .. } = place;
         let decoding = Decoding {
             cluster,
             end,
@@ -228,20 +228,20 @@ impl<S: Session> Stream<S> {
                 break;
             }
         }
-        let position = self.decoding.position();
-        side.pass(position.sequence().0);
+        let sequence = self.decoding.place().sequence().0;
+        side.pass(sequence);
         let rows = out.writer.rows();
         Ok(Changes {
             schema: out.schema,
             batch: if rows == 0 { Vec::new() } else { out.writer.finish() },
             rows,
-            sequence: position.sequence().0,
-            position: position.to_bytes(),
+            sequence,
+            position: self.decoding.position(),
         })
     }
 
     /// Everything delivered so far is before this position.
-    pub(crate) fn position(&self) -> Position {
+    pub(crate) fn position(&mut self) -> Vec<u8> {
         self.decoding.position()
     }
 
@@ -249,7 +249,7 @@ impl<S: Session> Stream<S> {
     pub(crate) fn confirm(&mut self, position: &Position) -> Result<(), Failure> {
         // The end of complete transactions: one that is delivered in part must be sent again.
         // Never backward, for older servers would follow.
-        self.confirmed = self.confirmed.max(position.end);
+        self.confirmed = self.confirmed.max(position.place.end);
         self.rereading.tell_ended(&position.marks);
         let Lsn(end) = self.confirmed;
         Ok(self.session.stream_confirm(end, end, end)?)
@@ -321,7 +321,8 @@ impl Decoding {
         self.transaction.is_none() && self.committed.is_none() && self.resume.is_none()
     }
 
-    fn position(&self) -> Position {
+    /// Where the stream is.
+    fn place(&self) -> Place {
         let begun = |transaction: &Transaction| Partial {
             commit: transaction.commit,
             rows: transaction.rows.max(transaction.before.rows),
@@ -331,9 +332,13 @@ impl Decoding {
             Some(transaction) => Some(begun(transaction)).filter(Partial::is_begun),
             None => self.resume,
         };
-        let mut marks = self.relations.marks().clone();
-        marks.pass(self.end);
-        Position { cluster: self.cluster, end: self.end, partial, marks }
+        Place { cluster: self.cluster, end: self.end, partial }
+    }
+
+    /// The position of it.
+    fn position(&mut self) -> Vec<u8> {
+        let place = self.place();
+        place.to_bytes_with(self.relations.marks_mut().written(place.end))
     }
 
     fn apply<P: Peer>(

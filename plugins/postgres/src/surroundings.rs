@@ -9,7 +9,8 @@ use tarn_sdk::{Failure, clock, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, table_numbered, tables_named};
-use crate::config::PUBLICATION_CHECK_US;
+use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
+use crate::mark::kept::KeptMarks;
 use crate::mark::{Again, Mark, Marks};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
@@ -24,8 +25,8 @@ use crate::table_name::TableName;
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     server: Server,
-    /// When it was last looked at, by the growing clock.
-    seen_us: u64,
+    /// When it is looked at next, by the growing clock.
+    next_us: u64,
     without_identity: WithoutIdentity,
 }
 
@@ -34,7 +35,8 @@ impl Surroundings {
     pub(crate) fn new(server: Server, tables: &HashMap<TableName, CatalogTable>) -> Self {
         let mut without_identity = WithoutIdentity::default();
         without_identity.tell(tables);
-        Self { server, seen_us: clock::monotonic(), without_identity }
+        let now = clock::monotonic();
+        Self { server, next_us: next_look(now, now), without_identity }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -46,17 +48,23 @@ impl Surroundings {
         &mut self,
         side: &mut Side<P>,
         settings: &Settings,
-        marks: &mut Marks,
+        marks: &mut KeptMarks,
     ) -> Result<bool, Failure> {
         let now = clock::monotonic();
-        let is_due = now.saturating_sub(self.seen_us) > PUBLICATION_CHECK_US;
+        let is_due = now >= self.next_us;
         if is_due {
-            let tables = look(side, &self.server, settings, marks)?;
+            let tables = look(side, &self.server, settings, marks.change())?;
             self.without_identity.tell(&tables);
-            self.seen_us = now;
+            self.next_us = next_look(now, clock::monotonic());
         }
         Ok(is_due)
     }
+}
+
+/// When to look after a look, by the growing clock: of many tables a look takes long, and the stream waits for it.
+fn next_look(begun_us: u64, ended_us: u64) -> u64 {
+    let took = ended_us.saturating_sub(begun_us);
+    ended_us.saturating_add(PUBLICATION_CHECK_US.max(took.saturating_mul(PUBLICATION_CHECK_SHARE)))
 }
 
 /// Looks that tables and publication are what they were where they were marked, and marks them as they are
@@ -145,4 +153,16 @@ fn require_same<P: Peer>(
 pub(crate) fn renamed(to: &TableName) -> Failure {
     Failure::permanent("table_renamed", format!("the table was renamed to {to}"))
         .with_hint("rename it back, or resync the mirror with its new name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_that_take_long_are_farther_apart() {
+        assert_eq!(next_look(100, 100), 100 + PUBLICATION_CHECK_US);
+        assert_eq!(next_look(0, 2_000), 2_000 + PUBLICATION_CHECK_US);
+        assert_eq!(next_look(0, 2_000_000), 2_000_000 * (1 + PUBLICATION_CHECK_SHARE));
+    }
 }

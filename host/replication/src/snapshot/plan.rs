@@ -5,10 +5,10 @@
 //!           Ready ───────────────────┴──> Loading ──> Complete
 //! ```
 //!
-//! Planning and Loading tables are active; at most `tables_in_parallel` are. A worker takes a partition of
+//! Planning and Loading tables are active, the others but complete ones rest; at most `tables_in_parallel` are. A worker takes a partition of
 //! an active table first and activates another table only when none is waiting.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::ledger::{PartitionState, TableProgress};
 
@@ -44,6 +44,12 @@ pub(super) enum Extent {
 #[derive(Debug)]
 pub(super) struct Plan {
     tables: Vec<Table>,
+    /// Where each of them is among those, by name: there may be ten thousand, and none is looked for.
+    places: HashMap<String, usize>,
+    /// Tables that are not begun, in their order.
+    resting: VecDeque<usize>,
+    /// Tables that are, in the same order.
+    active: Vec<usize>,
     tables_in_parallel: usize,
 }
 
@@ -65,31 +71,34 @@ enum State {
 impl Plan {
     /// What is left of the ledger's tables at a point of `generation`.
     pub(super) fn new(progress: Vec<TableProgress>, tables_in_parallel: u32, generation: u32) -> Self {
-        let tables = progress
+        let tables: Vec<Table> = progress
             .into_iter()
             .map(|table| {
                 let state = state_of(&table, generation);
                 Table { name: table.table, state }
             })
             .collect();
-        Self { tables, tables_in_parallel: tables_in_parallel.max(1) as usize }
+        let places = tables.iter().enumerate().map(|(place, table)| (table.name.clone(), place)).collect();
+        let resting = (0..tables.len()).filter(|place| !tables[*place].is_complete()).collect();
+        let tables_in_parallel = tables_in_parallel.max(1) as usize;
+        Self { tables, places, resting, active: Vec::new(), tables_in_parallel }
     }
 
     /// The next task; `None` when everything is done.
     pub(super) fn next(&mut self) -> Option<Task> {
-        for table in &mut self.tables {
-            if let State::Loading { waiting, running } = &mut table.state
+        for place in &self.active {
+            if let State::Loading { waiting, running } = &mut self.tables[*place].state
                 && let Some(job) = waiting.pop_front()
             {
                 *running += 1;
                 return Some(Task::Read(job));
             }
         }
-        let active = self.tables.iter().filter(|table| table.is_active()).count();
-        if active < self.tables_in_parallel
-            && let Some(table) =
-                self.tables.iter_mut().find(|table| matches!(table.state, State::Unplanned | State::Ready(_)))
+        if self.active.len() < self.tables_in_parallel
+            && let Some(place) = self.resting.pop_front()
         {
+            self.active.push(place);
+            let table = &mut self.tables[place];
             match std::mem::replace(&mut table.state, State::Planning) {
                 State::Ready(mut waiting) => {
                     let job = waiting.pop_front().expect("a table without jobs is complete");
@@ -99,42 +108,51 @@ impl Plan {
                 _ => return Some(Task::Plan { table: table.name.clone() }),
             }
         }
-        (active > 0).then_some(Task::Wait)
+        (!self.active.is_empty()).then_some(Task::Wait)
     }
 
     /// A table was cut into partitions.
     pub(super) fn planned(&mut self, table: &str, partitions: &[String]) {
         let jobs: VecDeque<_> = (0..).zip(partitions).map(|(n, text)| whole(table, n, text)).collect();
-        let table = self.table(table);
-        table.state = match jobs.is_empty() {
+        let place = self.place(table);
+        self.tables[place].state = match jobs.is_empty() {
             true => State::Complete,
             false => State::Loading { waiting: jobs, running: 0 },
         };
+        self.forget_where_complete(place);
     }
 
     /// A partition of a table was read.
     pub(super) fn finished(&mut self, table: &str) {
-        let table = self.table(table);
+        let place = self.place(table);
+        let table = &mut self.tables[place];
         if let State::Loading { waiting, running } = &mut table.state {
             *running -= 1;
             if *running == 0 && waiting.is_empty() {
                 table.state = State::Complete;
             }
         }
+        self.forget_where_complete(place);
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.tables.iter().all(|table| matches!(table.state, State::Complete))
+        self.resting.is_empty() && self.active.is_empty()
     }
 
-    fn table(&mut self, name: &str) -> &mut Table {
-        self.tables.iter_mut().find(|table| table.name == name).expect("tasks name tables of the plan")
+    fn forget_where_complete(&mut self, place: usize) {
+        if self.tables[place].is_complete() {
+            self.active.retain(|active| *active != place);
+        }
+    }
+
+    fn place(&self, name: &str) -> usize {
+        *self.places.get(name).expect("tasks name tables of the plan")
     }
 }
 
 impl Table {
-    fn is_active(&self) -> bool {
-        matches!(self.state, State::Planning | State::Loading { .. })
+    fn is_complete(&self) -> bool {
+        matches!(self.state, State::Complete)
     }
 }
 

@@ -263,14 +263,13 @@ impl<S: Session> Stream<S> {
     }
 
     /// No rows, and where the stream is.
-    fn nothing_new(&self) -> Changes {
-        let position = self.decoding.position();
+    fn nothing_new(&mut self) -> Changes {
         Changes {
             schema: Vec::new(),
             batch: Vec::new(),
             rows: 0,
-            sequence: position.sequence().0,
-            position: position.to_bytes(),
+            sequence: self.decoding.place().sequence().0,
+            position: self.decoding.position(),
         }
     }
 }

@@ -15,7 +15,8 @@ use crate::entry::Entry;
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::mark::{Again, Marks};
+use crate::mark::kept::KeptMarks;
+use crate::mark::{Again, Mark, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::server::Server;
@@ -40,7 +41,9 @@ pub(crate) struct Relations {
     /// Tables that are mapped, by number: one that changes its name is noticed (B112).
     names: HashMap<u32, TableName>,
     /// What the mapped tables are like as of the stream.
-    marks: Marks,
+    marks: KeptMarks,
+    /// Whether a description has changed which tables are read again, and the entries do not know.
+    is_behind_marks: bool,
     /// Tables that were emptied since that was last asked for.
     emptied: Vec<TableName>,
 }
@@ -212,16 +215,17 @@ impl Relations {
             generation: 0,
             delivered: HashMap::new(),
             names: HashMap::new(),
-            marks,
+            marks: KeptMarks::new(marks),
+            is_behind_marks: false,
             emptied: Vec::new(),
         }
     }
 
-    pub(super) fn marks(&self) -> &Marks {
+    pub(super) fn marks(&self) -> &KeptMarks {
         &self.marks
     }
 
-    pub(super) fn marks_mut(&mut self) -> &mut Marks {
+    pub(super) fn marks_mut(&mut self) -> &mut KeptMarks {
         &mut self.marks
     }
 
@@ -247,7 +251,7 @@ impl Relations {
 
     /// Marks whether a table is read again.
     pub(super) fn mark_again(&mut self, name: &TableName, again: Again) {
-        if let Some(mark) = self.marks.get_mut(name) {
+        if let Some(mark) = self.marks.change().get_mut(name) {
             mark.again = again;
         }
         self.follow_marks();
@@ -259,6 +263,13 @@ impl Relations {
             if let Known::Mapped(replicated) = entry {
                 replicated.again = self.marks.get(&replicated.name()).map_or(Again::No, |mark| mark.again);
             }
+        }
+    }
+
+    /// The same, unless nothing has changed: of thousands of tables that are described, each would look at all.
+    fn catch_up_with_marks(&mut self) {
+        if std::mem::take(&mut self.is_behind_marks) {
+            self.follow_marks();
         }
     }
 
@@ -359,10 +370,14 @@ impl Relations {
             };
             let mapped = &replicated.mapped;
             replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
-            surroundings::note_file(&mut self.marks, &mapping.name, catalog, settings.rereads);
+            let is_same_file = |mark: &Mark| mark.file == catalog.file;
+            if !self.marks.get(&mapping.name).is_none_or(is_same_file) {
+                surroundings::note_file(self.marks.change(), &mapping.name, catalog, settings.rereads);
+                self.is_behind_marks = true;
+            }
         }
         if before == Some(&replicated.mapped) {
-            self.follow_marks();
+            self.catch_up_with_marks();
             return Ok(Learned::Known);
         }
         let other_columns = !delivered.is_empty()
@@ -398,15 +413,17 @@ impl Relations {
     }
 
     fn put(&mut self, oid: u32, mut known: Known, turn: Turn) {
-        if let Known::Mapped(replicated) = &mut known
-            && let Some(mark) = self.marks.get_mut(&replicated.name())
-        {
-            replicated.entry = mark.entry;
-            replicated.again = mark.again;
-            if turn == Turn::First
-                && let Some(delivered) = replicated.attributes()
-            {
-                mark.delivered = delivered;
+        if let Known::Mapped(replicated) = &mut known {
+            let name = replicated.name();
+            if let Some(mark) = self.marks.get(&name) {
+                replicated.entry = mark.entry;
+                replicated.again = mark.again;
+                let said = replicated.attributes().filter(|_| turn == Turn::First);
+                if let Some(said) = said.filter(|said| *said != mark.delivered)
+                    && let Some(mark) = self.marks.change().get_mut(&name)
+                {
+                    mark.delivered = said;
+                }
             }
         }
         match self.places.get(&oid) {
@@ -416,9 +433,7 @@ impl Relations {
                 self.entries.push(known);
             }
         }
-        if self.marks.is_any_due() {
-            self.follow_marks();
-        }
+        self.catch_up_with_marks();
     }
 
     /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
