@@ -3,6 +3,7 @@
 pub(crate) mod copy_binary;
 pub(crate) mod copy_text;
 pub(crate) mod held;
+mod key_range;
 pub(crate) mod lookup;
 pub(crate) mod partition;
 pub(crate) mod plan;

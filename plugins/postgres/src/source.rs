@@ -11,7 +11,7 @@ use tarn_sdk::{
 
 use crate::added;
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogTable};
+use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::cluster::Cluster;
 use crate::entry;
 use crate::fill;
@@ -19,7 +19,7 @@ use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
-use crate::position::Position;
+use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
 use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
@@ -231,9 +231,13 @@ impl<P: Peer> PostgresSource<P> {
         // destination of it in its place, with what rows from before it hold; later rows it brings itself.
         let described = catalog::tables_named(&mut self.side, [&mapping.name])?;
         let columns = described.get(&mapping.name).map_or(&[][..], |table| &table.columns);
-        let columns: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
-        let partitions = plan::plan(&mut self.side, &server, mapping, table, rows, parallel)?;
-        Ok(partitions.into_iter().map(|partition| partition.of_columns(&columns).to_text()).collect())
+        let mut key: Vec<&CatalogColumn> = columns.iter().filter(|column| column.key != 0).collect();
+        key.sort_by_key(|column| column.key);
+        let key: Vec<String> = key.into_iter().map(|column| column.name.clone()).collect();
+        let attributes: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
+        let request = plan::Request { table, rows, parallel };
+        let partitions = plan::plan(&mut self.side, &server, mapping, &key, &request)?;
+        Ok(partitions.into_iter().map(|partition| partition.of_columns(&attributes).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -256,7 +260,7 @@ impl<P: Peer> PostgresSource<P> {
         generation: u32,
     ) -> Result<(), Failure> {
         let partition = Partition::from_text(partition)?;
-        let version = reader::version(&Position::from_bytes(start)?, generation);
+        let version = reader::version(Place::from_bytes(start)?, generation);
         let Readable { mapped, row_filter, .. } =
             self.readable(&partition.table, partition.columns.as_deref())?;
         let row_filter = row_filter.as_deref();
@@ -275,7 +279,7 @@ impl<P: Peer> PostgresSource<P> {
         start: &[u8],
         generation: u32,
     ) -> Result<(), Failure> {
-        let version = reader::version(&Position::from_bytes(start)?, generation);
+        let version = reader::version(Place::from_bytes(start)?, generation);
         let readable = self.readable(table, None)?;
         let sql = lookup::copy_sql(&readable, keys)?;
         self.reader()?.open_copy(token, &sql, readable.mapped, version)
@@ -328,7 +332,7 @@ impl<P: Peer> PostgresSource<P> {
         }
         let mut replication = self.open_replication()?;
         let cluster = Cluster::of(&mut replication)?;
-        cluster.require(&mut replication, &position)?;
+        cluster.require(&mut replication, &position.place)?;
         let server = self.server()?;
         let mut marks = position.marks.clone();
         // A table that loads now may be another one than it was when it was last mapped.
@@ -344,9 +348,9 @@ impl<P: Peer> PostgresSource<P> {
         if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);
         }
-        slot::start(&mut self.side, &mut replication, &server, &self.settings, &position)?;
+        slot::start(&mut self.side, &mut replication, &server, &self.settings, &position.place)?;
         let surroundings = Surroundings::new(server, &tables);
-        self.stream = Some(Stream::new(replication, cluster, &position, relations, surroundings));
+        self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
         Ok(())
     }
 
@@ -396,7 +400,7 @@ impl<P: Peer> PostgresSource<P> {
                     "{}: large transactions come once they have committed, until the mirror starts again",
                     failure.message
                 ));
-                let position = stream.position().to_bytes();
+                let position = stream.position();
                 self.side.peer().spool().clear();
                 self.settings.in_progress = false;
                 self.open(&position)?;

@@ -3,13 +3,18 @@
 use serde::{Deserialize, Serialize};
 use tarn_sdk::Failure;
 
+use super::key_range::KeyRange;
+
 /// The form that this version writes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+
+/// The form that knows of no keys, which is still read.
+const VERSION_WITHOUT_KEYS: u32 = 2;
 
 /// The form that knows of no columns, which is still read.
 const VERSION_WITHOUT_COLUMNS: u32 = 1;
 
-/// A range of a table's blocks, or of a partition's of a partitioned table.
+/// A range of a table's blocks or keys, or of a partition's of a partitioned table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Partition {
     /// The form of this text.
@@ -29,11 +34,20 @@ pub(crate) struct Partition {
     /// The numbers of the columns that the table had when it was cut; nothing for those that it has.
     #[serde(default)]
     pub(crate) columns: Option<Vec<i32>>,
+    /// The range of keys; nothing where it is one of blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keys: Option<KeyRange>,
 }
 
 impl Partition {
     pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
-        Self { v: VERSION, table: table.to_owned(), leaf, file, from, to, since: None, columns: None }
+        let table = table.to_owned();
+        Self { v: VERSION, table, leaf, file, from, to, since: None, columns: None, keys: None }
+    }
+
+    /// A range of keys.
+    pub(crate) fn of_keys(table: &str, leaf: u32, file: u32, keys: KeyRange) -> Self {
+        Self { keys: Some(keys), ..Self::new(table, leaf, file, 0, None) }
     }
 
     /// The same with these columns only.
@@ -53,7 +67,7 @@ impl Partition {
         Ok(self)
     }
 
-    /// Whether it is all of its relation.
+    /// Whether it has all blocks of its relation.
     pub(crate) fn is_whole(&self) -> bool {
         self.from == 0 && self.to.is_none()
     }
@@ -72,7 +86,7 @@ impl Partition {
         };
         let partition: Self = serde_json::from_str(text).map_err(|_| unreadable())?;
         match partition.v {
-            VERSION | VERSION_WITHOUT_COLUMNS => Ok(partition),
+            VERSION | VERSION_WITHOUT_KEYS | VERSION_WITHOUT_COLUMNS => Ok(partition),
             _ => Err(unreadable()),
         }
     }
@@ -105,13 +119,22 @@ mod tests {
         let text = r#"{"v":2,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":9,"since":7,"columns":[1,3]}"#;
         let partition = Partition::from_text(text).expect("a partition");
         assert_eq!(partition.columns.as_deref(), Some(&[1, 3][..]));
+        assert_eq!((partition.keys.as_ref(), partition.to_text().as_str()), (None, text));
+    }
+
+    #[test]
+    fn version_3_is_still_read() {
+        let text = r#"{"v":3,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":null,"since":null,"columns":[1,3],"keys":{"key":[{"attribute":1,"type_oid":25,"collation":"\"C\""}],"from":null,"to":["it's"]}}"#;
+        let partition = Partition::from_text(text).expect("a partition");
+        let keys = partition.keys.as_ref().expect("a range of keys");
+        assert_eq!(keys.conditions(&["k".to_owned()]), [r#"(t."k") < ('it''s')"#]);
         assert_eq!(partition.to_text(), text);
     }
 
     #[test]
     fn other_text_is_no_partition() {
         for text in
-            ["", "{}", r#"{"v":3,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
+            ["", "{}", r#"{"v":4,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
         {
             assert_eq!(Partition::from_text(text).expect_err("no partition").code, "partition_unreadable");
         }

@@ -1,31 +1,48 @@
 //! Cutting tables into partitions, by the size of their files and without counting rows.
+//!
+//! PostgreSQL reads ranges of row addresses as ranges since 14. A table of 13 is cut at keys where these go with the
+//! places of its rows ([`super::key_range`]), and is read whole where they do not.
 
 use tarn_sdk::Failure;
 use tarn_sdk::sql::postgres::{literal, qualified};
 
+use super::key_range;
 use super::partition::Partition;
-use crate::config::{PARTITION_BYTES_MIN, PARTITIONS_MAX, ROWS_PER_BLOCK_GUESS, SAMPLE_BLOCKS};
+use crate::config::{
+    ADDRESS_RANGES_SINCE_MAJOR, PARTITION_BYTES_MIN, PARTITIONS_MAX, ROWS_PER_BLOCK_GUESS, SAMPLE_BLOCKS,
+};
 use crate::peer::{Peer, number, text};
 use crate::server::Server;
 use crate::settings::MappedTable;
 use crate::side::Side;
 
 /// A relation with rows of its own.
-#[derive(Debug, Clone, PartialEq)]
-struct Leaf {
-    oid: u32,
-    sql: String,
-    file: u32,
-    bytes: u64,
-    block_bytes: u64,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Leaf {
+    pub(super) oid: u32,
+    pub(super) sql: String,
+    pub(super) file: u32,
+    pub(super) bytes: u64,
+    pub(super) block_bytes: u64,
     /// Rows as of the last analysis; not positive when there was none.
-    rows: f64,
+    pub(super) rows: f64,
 }
 
 impl Leaf {
-    fn blocks(&self) -> u64 {
-        self.bytes.div_ceil(self.block_bytes)
+    pub(super) fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(self.block_bytes.max(1))
     }
+}
+
+/// What a plan is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The table, as the host names it.
+    pub(crate) table: &'a str,
+    /// About how many rows a range has.
+    pub(crate) rows: u64,
+    /// How many workers there are.
+    pub(crate) parallel: u32,
 }
 
 /// Cuts a table into ranges of about `rows` rows, at least `parallel` where it is large. A partitioned
@@ -34,22 +51,28 @@ pub(crate) fn plan<P: Peer>(
     side: &mut Side<P>,
     server: &Server,
     mapping: &MappedTable,
-    table: &str,
-    rows: u64,
-    parallel: u32,
+    key: &[String],
+    request: &Request<'_>,
 ) -> Result<Vec<Partition>, Failure> {
+    let Request { table, rows, parallel } = *request;
     let leaves = leaves(side, mapping)?;
     let total_bytes: u64 = leaves.iter().map(|leaf| leaf.bytes).sum();
     let mut partitions = Vec::new();
     for leaf in leaves.iter().filter(|leaf| leaf.bytes > 0) {
-        // Ranges of row addresses are scanned as ranges since 14; before, each would read everything.
-        let count = if server.major() < 14 {
-            1
-        } else {
-            let estimate = estimate(side, leaf)?;
-            count(leaf, estimate, rows, share(parallel, leaf.bytes, total_bytes))
-        };
-        partitions.extend(cut(table, leaf, count));
+        let has_ranges = server.major() >= ADDRESS_RANGES_SINCE_MAJOR;
+        let estimate = if has_ranges { estimate(side, leaf)? } else { estimate_by_sample(side, leaf)? };
+        let count = count(leaf, estimate, rows, share(parallel, leaf.bytes, total_bytes));
+        if has_ranges || count == 1 {
+            partitions.extend(cut(table, leaf, count));
+            continue;
+        }
+        match key_range::cut(side, leaf, key, count)? {
+            Some(ranges) => {
+                let of_keys = |keys| Partition::of_keys(table, leaf.oid, leaf.file, keys);
+                partitions.extend(ranges.into_iter().map(of_keys));
+            }
+            None => partitions.extend(cut(table, leaf, 1)),
+        }
     }
     Ok(partitions)
 }
@@ -96,6 +119,21 @@ fn estimate<P: Peer>(side: &mut Side<P>, leaf: &Leaf) -> Result<u64, Failure> {
     let sampled: u64 = counted.first().map_or(Ok(0), |row| number(row, 0))?;
     let per_block = if sampled == 0 { ROWS_PER_BLOCK_GUESS } else { sampled.div_ceil(blocks) };
     Ok(per_block.saturating_mul(leaf.blocks()))
+}
+
+/// The same where a condition on row addresses would read everything.
+fn estimate_by_sample<P: Peer>(side: &mut Side<P>, leaf: &Leaf) -> Result<u64, Failure> {
+    if leaf.rows > 0.0 {
+        return Ok(leaf.rows as u64);
+    }
+    let percent = key_range::sampled_percent(leaf);
+    let counted =
+        side.read(&format!("SELECT count(*) FROM ONLY {} AS t TABLESAMPLE SYSTEM ({percent})", leaf.sql))?;
+    let sampled: u64 = counted.first().map_or(Ok(0), |row| number(row, 0))?;
+    if sampled == 0 {
+        return Ok(ROWS_PER_BLOCK_GUESS.saturating_mul(leaf.blocks()));
+    }
+    Ok((sampled as f64 * 100.0 / percent) as u64)
 }
 
 /// How many of the workers should be busy with a leaf.

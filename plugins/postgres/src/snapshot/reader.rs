@@ -1,6 +1,7 @@
 //! Reading a partition at a held point.
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
+use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal, qualified};
 use tarn_sdk::{Failure, Limits};
 
@@ -10,7 +11,7 @@ use super::{copy_binary, copy_text};
 use crate::config::{READ_BYTES_MAX, batch_room};
 use crate::mapped::Mapped;
 use crate::peer::{Session, flag, number, single, text};
-use crate::position::Position;
+use crate::position::Place;
 
 /// SQLSTATE of a column that does not exist.
 const UNDEFINED_COLUMN: &str = "42703";
@@ -65,7 +66,7 @@ impl<S: Session> Reader<S> {
         adopt(&mut self.session, token)?;
         let leaf = self.locate(partition)?;
         let recent = self.recent(partition)?;
-        let sql = copy_sql(&leaf, partition, &mapped, row_filter, recent);
+        let sql = copy_sql(&leaf, &mapped, row_filter, recent);
         self.start(&sql, mapped, version)
     }
 
@@ -92,13 +93,7 @@ impl<S: Session> Reader<S> {
 
     fn start(&mut self, sql: &str, mapped: Mapped, version: Version) -> Result<(), Failure> {
         self.session.copy_out(sql).map_err(|error| {
-            let failure = if error.sqlstate == UNDEFINED_COLUMN {
-                // Renamed or dropped since the catalog was looked at: another look knows.
-                Failure::retry("table_changed_meanwhile", error.message)
-            } else {
-                Failure::from(error)
-            };
-            failure.in_context("reading the snapshot").with_table(mapped.table.qualified_name())
+            meanwhile(error).in_context("reading the snapshot").with_table(mapped.table.qualified_name())
         })?;
         let header = RowHeader { op: Op::Insert, version, commit_time_us: i64::MIN, transaction: 0 };
         let head = if mapped.sent.is_some() { Head::Ahead } else { Head::Taken };
@@ -166,7 +161,16 @@ impl<S: Session> Reader<S> {
                 .with_hint("the load goes on at a new point")
                 .with_table(partition.table.clone()));
         }
-        Ok(Leaf { name, whole: partition.is_whole() || now != partition.file })
+        let rows = match &partition.keys {
+            None if partition.is_whole() || now != partition.file => Rows::All,
+            None => Rows::Blocks { from: partition.from, to: partition.to },
+            // Wherever they lie, rows have their keys.
+            Some(keys) => match keys.names(&mut self.session, partition.leaf, &name).map_err(meanwhile)? {
+                Some(names) => Rows::Meeting(keys.conditions(&names)),
+                None => Rows::All,
+            },
+        };
+        Ok(Leaf { name, rows })
     }
 
     /// The transaction since which rows are wanted, if its number can be compared with theirs.
@@ -223,30 +227,45 @@ impl Open {
 /// The relation to read.
 struct Leaf {
     name: String,
-    /// Whether all of its blocks are read.
-    whole: bool,
+    rows: Rows,
+}
+
+/// Which of its rows.
+enum Rows {
+    All,
+    Blocks {
+        from: u32,
+        to: Option<u32>,
+    },
+    /// Those that meet all of the conditions.
+    Meeting(Vec<String>),
+}
+
+/// The failure of a statement that names columns: one that was renamed or dropped since the catalog was looked at is known
+/// at another look.
+fn meanwhile(error: Error) -> Failure {
+    if error.sqlstate == UNDEFINED_COLUMN {
+        Failure::retry("table_changed_meanwhile", error.message)
+    } else {
+        Failure::from(error)
+    }
 }
 
 /// The version of a snapshot's rows: before every change of a stream that starts at `start`, and later
 /// for a greater generation.
-pub(crate) fn version(start: &Position, generation: u32) -> Version {
+pub(crate) fn version(start: Place, generation: u32) -> Version {
     Version { commit: start.end.0.saturating_sub(1), ordinal: u64::from(generation) }
 }
 
-fn copy_sql(
-    leaf: &Leaf,
-    partition: &Partition,
-    mapped: &Mapped,
-    row_filter: Option<&str>,
-    recent: Option<u64>,
-) -> String {
-    let mut conditions = Vec::new();
-    if !leaf.whole {
-        conditions.push(format!("t.ctid >= '({},0)'::tid", partition.from));
-        if let Some(to) = partition.to {
-            conditions.push(format!("t.ctid < '({to},0)'::tid"));
+fn copy_sql(leaf: &Leaf, mapped: &Mapped, row_filter: Option<&str>, recent: Option<u64>) -> String {
+    let mut conditions = match &leaf.rows {
+        Rows::All => Vec::new(),
+        Rows::Blocks { from, to } => {
+            let from = format!("t.ctid >= '({from},0)'::tid");
+            std::iter::once(from).chain(to.map(|to| format!("t.ctid < '({to},0)'::tid"))).collect()
         }
-    }
+        Rows::Meeting(conditions) => conditions.clone(),
+    };
     if let Some(since) = recent {
         // Frozen rows keep the number they were written by.
         let since = since % (1 << 32);
@@ -298,23 +317,32 @@ mod tests {
     #[test]
     fn a_range_is_read_by_its_addresses_and_quoted_names() {
         // B125, B179.
-        let leaf = |whole| Leaf { name: qualified("Sales", "t"), whole };
-        let partition = Partition::new("Sales.t", 7, 1, 10, Some(20));
+        let leaf = |rows| Leaf { name: qualified("Sales", "t"), rows };
         assert_eq!(
-            copy_sql(&leaf(false), &partition, &mapped(), None, None),
+            copy_sql(&leaf(Rows::Blocks { from: 10, to: Some(20) }), &mapped(), None, None),
             r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE t.ctid >= '(10,0)'::tid AND t.ctid < '(20,0)'::tid) TO STDOUT"#
         );
         assert_eq!(
-            copy_sql(&leaf(true), &partition, &mapped(), Some("(id > 10)"), Some((1 << 32) + 7)),
+            copy_sql(&leaf(Rows::All), &mapped(), Some("(id > 10)"), Some((1 << 32) + 7)),
             r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE pg_catalog.age(t.xmin) <= pg_catalog.age('7'::xid) AND ((id > 10))) TO STDOUT"#
         );
     }
 
     #[test]
+    fn a_range_of_keys_is_read_by_its_conditions() {
+        let rows = Rows::Meeting(vec![r#"(t."k") >= ('7')"#.to_owned(), r#"(t."k") < ('9')"#.to_owned()]);
+        let leaf = Leaf { name: qualified("public", "t"), rows };
+        assert_eq!(
+            copy_sql(&leaf, &mapped(), Some("(id > 10)"), None),
+            r#"COPY (SELECT t."t" FROM ONLY "public"."t" AS t WHERE (t."k") >= ('7') AND (t."k") < ('9') AND ((id > 10))) TO STDOUT"#
+        );
+    }
+
+    #[test]
     fn snapshot_rows_come_before_the_stream_and_later_generations_after_earlier_ones() {
-        let start =
-            Position::between(crate::cluster::Cluster { system: 1, timeline: 1 }, crate::lsn::Lsn(100));
-        assert!(version(&start, 5) < Version { commit: 100, ordinal: 0 });
-        assert!(version(&start, 1) > version(&start, 0));
+        let cluster = crate::cluster::Cluster { system: 1, timeline: 1 };
+        let start = Place { cluster, end: crate::lsn::Lsn(100), partial: None };
+        assert!(version(start, 5) < Version { commit: 100, ordinal: 0 });
+        assert!(version(start, 1) > version(start, 0));
     }
 }
