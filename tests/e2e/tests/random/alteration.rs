@@ -1,18 +1,17 @@
 //! Statements that change tables.
 //!
-//! Left out is what is documented to stop a mirror, or to tell only of in its log: another key, a column of a type
-//! that the destination's cannot be turned into, values that a change of the type or a default of each row's own
-//! writes anew, a table that is dropped or renamed while it is mirrored.
+//! Left out is what is documented to stop a mirror: another key, a table that is dropped or renamed while it is mirrored;
+//! and a column of a type that the destination's cannot be turned into, which the oracle would look for by its name.
 
 use super::dice::Dice;
 use super::kind::Kind;
 use super::statement;
-use super::table::{Column, Identity, Layout, Table};
+use super::table::{Column, Identity, KEYS_MAX, Layout, Table};
 
 /// Changes a table, as the program knows it and by statements.
 pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     let name = table.name.clone();
-    match dice.below(12) {
+    match dice.below(15) {
         0..=2 => add(dice, table),
         3 | 4 => match take(dice, table) {
             Some(column) => {
@@ -49,6 +48,8 @@ pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
         8 => swap_names(dice, table),
         9 => widen(dice, table),
         10 => identity(dice, table),
+        11 | 12 => convert(dice, table),
+        13 => add_with_values(dice, table),
         _ => match table.layout {
             Layout::Plain => default_or_null(dice, table),
             Layout::Partitioned { .. } => statement::partition(dice, table),
@@ -65,6 +66,45 @@ pub fn add(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     let statement = format!("ALTER TABLE {} ADD {} {}{default}", table.name, column.name, column.kind.sql);
     table.columns.push(column);
     vec![statement]
+}
+
+/// Adds a column with a default that is another one in each row: the server writes all of them anew.
+fn add_with_values(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let (kind, value) = dice.pick(&[
+        ("int8", "floor(random() * 1000)::int8"),
+        ("uuid", "gen_random_uuid()"),
+        ("timestamptz", "clock_timestamp()"),
+        ("text", "md5(random()::text)"),
+    ]);
+    let column = Column { kind: Kind::named(kind), ..table.new_column(dice) };
+    let statement = format!("ALTER TABLE {} ADD {} {kind} DEFAULT {value}", table.name, column.name);
+    table.columns.push(column);
+    vec![statement]
+}
+
+/// A column that is added, used, called otherwise and used again, to be done in one transaction.
+pub fn add_and_use(dice: &mut Dice, table: &mut Table, moods: &[String]) -> Vec<String> {
+    let mut statements = add(dice, table);
+    let mut using = |dice: &mut Dice, table: &Table| {
+        let number = dice.below(KEYS_MAX);
+        let column = table.columns.last().expect("one was added");
+        let set = format!("{} = {}", column.name, column.kind.value(dice, moods));
+        if dice.chance(70) {
+            statements.push(statement::insert(dice, table, &[number], moods, "NOTHING"));
+        }
+        statements.push(format!("UPDATE {} SET {set} WHERE {}", table.name, table.is(number)));
+        std::mem::take(&mut statements)
+    };
+    let mut all = using(dice, table);
+    if dice.chance(70) {
+        let number = table.columns_made;
+        table.columns_made += 1;
+        let column = table.columns.last_mut().expect("one was added");
+        let from = std::mem::replace(&mut column.name, format!("c{number}"));
+        all.push(format!("ALTER TABLE {} RENAME {from} TO c{number}", table.name));
+        all.extend(using(dice, table));
+    }
+    all
 }
 
 fn take(dice: &mut Dice, table: &mut Table) -> Option<Column> {
@@ -116,6 +156,26 @@ fn widen(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     vec![format!("ALTER TABLE {name} ALTER {} TYPE {}", column.name, column.kind.sql)]
 }
 
+/// Writes the rows anew with values of an expression, in a column of the same type or a wider one.
+fn convert(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    if table.columns.is_empty() {
+        return add(dice, table);
+    }
+    let place = dice.place(table.columns.len());
+    let column = &mut table.columns[place];
+    if !column.kind.wider.is_empty() && dice.chance(50) {
+        column.kind = Kind::named(dice.pick::<&str>(column.kind.wider));
+    }
+    let (name, kind) = (&column.name, column.kind.name());
+    let other = match column.kind.default(dice) {
+        Some(value) => format!("({value})::{kind}"),
+        None if column.kind.is_never_null() => name.clone(),
+        None => "NULL".to_owned(),
+    };
+    let value = format!("CASE WHEN n % 2 = 0 THEN {name}::{kind} ELSE {other} END");
+    vec![format!("ALTER TABLE {} ALTER {name} TYPE {kind} USING {value}", table.name)]
+}
+
 fn identity(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     if table.layout != Layout::Plain || table.identity == Identity::Index {
         return add(dice, table);
@@ -140,5 +200,14 @@ fn default_or_null(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     match column.kind.default(dice) {
         Some(value) => vec![format!("ALTER TABLE {name} ALTER {} SET DEFAULT {value}", column.name)],
         None => vec![format!("ALTER TABLE {name} ALTER {} DROP DEFAULT", column.name)],
+    }
+}
+
+/// Packs a table: its rows are in another file then, and at other places.
+pub fn pack(dice: &mut Dice, table: &Table) -> String {
+    let name = &table.name;
+    match table.layout {
+        Layout::Plain if dice.chance(40) => format!("CLUSTER {name} USING {name}_pkey"),
+        _ => format!("VACUUM FULL {name}"),
     }
 }

@@ -209,6 +209,11 @@ impl Kind {
         KINDS.iter().find(|kind| kind.sql == sql).unwrap_or_else(|| panic!("a kind {sql}"))
     }
 
+    /// Its type, without what else its column is.
+    pub fn name(&self) -> &'static str {
+        self.sql.split_once(" NOT NULL").map_or(self.sql, |(name, _)| name)
+    }
+
     /// Whether a column of it has a value in every row, its default where none is given.
     pub fn is_never_null(&self) -> bool {
         self.sql.contains("NOT NULL")
@@ -225,15 +230,13 @@ impl Kind {
         dice.pick(self.literals).replace(NUMBER, &format!("({})", dice.below(1_000_000)))
     }
 
-    /// A value that can stand as a default: the same for every row. A column of a domain with a check has none, for
-    /// with one the server writes the table anew, of which a stream has nothing and the mirror's log tells.
+    /// A value that can stand as a default: the same for every row.
     pub fn default(&self, dice: &mut Dice) -> Option<String> {
         let constant: Vec<_> = self
             .literals
             .iter()
             .filter(|literal| !literal.contains(NUMBER) && !literal.contains("SELECT"))
             .collect();
-        let value = (!constant.is_empty()).then(|| (*dice.pick(&constant)).to_string());
-        value.filter(|_| self.sql != "email")
+        (!constant.is_empty()).then(|| (*dice.pick(&constant)).to_string())
     }
 }

@@ -179,6 +179,8 @@ impl Generator {
         enum Next {
             Change,
             Alter,
+            UseAtOnce,
+            Pack,
             Tarn,
             Postgres,
             ClickHouse,
@@ -192,10 +194,12 @@ impl Generator {
             Wait,
             Compare,
         }
-        let alter = if self.script == Script::Refuse { 3 } else { 7 };
+        let (alter, use_at_once) = if self.script == Script::Refuse { (3, 0) } else { (8, 2) };
         let next = self.dice.weighted(&[
             (60, Next::Change),
             (alter, Next::Alter),
+            (use_at_once, Next::UseAtOnce),
+            (2, Next::Pack),
             (5, Next::Tarn),
             (1, Next::Postgres),
             (2, Next::ClickHouse),
@@ -212,6 +216,8 @@ impl Generator {
         match next {
             Next::Change => self.change(),
             Next::Alter => self.alter(),
+            Next::UseAtOnce => self.use_at_once(),
+            Next::Pack => self.pack(),
             Next::Tarn => self.tarn(),
             Next::Postgres => {
                 self.in_transaction = [false; SESSIONS];
@@ -330,6 +336,34 @@ impl Generator {
                 self.tables[place].columns_made = made;
             }
         }
+        self.steps.push(Step::Sql { session: 0, statements });
+    }
+
+    /// A column that is added and used before anybody else can see it.
+    fn use_at_once(&mut self) {
+        self.start_clickhouse();
+        self.end_transactions();
+        let place = self.dice.place(self.tables.len());
+        let before = self.tables[place].clone();
+        let table = &mut self.tables[place];
+        let mut statements = vec!["BEGIN".to_owned()];
+        statements.extend(alteration::add_and_use(&mut self.dice, table, &self.moods));
+        if self.dice.chance(80) {
+            statements.push("COMMIT".to_owned());
+        } else {
+            statements.push("ROLLBACK".to_owned());
+            let made = self.tables[place].columns_made;
+            self.tables[place] = before;
+            self.tables[place].columns_made = made;
+        }
+        self.steps.push(Step::Sql { session: 0, statements });
+    }
+
+    fn pack(&mut self) {
+        self.start_clickhouse();
+        self.end_transactions();
+        let place = self.dice.place(self.tables.len());
+        let statements = vec![alteration::pack(&mut self.dice, &self.tables[place])];
         self.steps.push(Step::Sql { session: 0, statements });
     }
 

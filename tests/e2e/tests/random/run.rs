@@ -167,7 +167,7 @@ impl Play {
             open
         });
         for statement in statements {
-            let alters = statement.starts_with("ALTER");
+            let alters = ["ALTER", "VACUUM", "CLUSTER"].iter().any(|word| statement.starts_with(word));
             if alters {
                 // A load may be reading the table.
                 open.attempt("SET lock_timeout = '60s'");

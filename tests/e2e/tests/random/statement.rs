@@ -1,7 +1,8 @@
 //! Statements that change rows.
 
+use super::alteration;
 use super::dice::Dice;
-use super::table::{KEYS_MAX, Layout, Table};
+use super::table::{KEYS_MAX, Layout, PARTITION_WIDTH, Table};
 
 /// The first key of a bulk of rows.
 const BULK: u64 = 10_000;
@@ -94,7 +95,12 @@ pub fn change(dice: &mut Dice, tables: &[Table], moods: &[String]) -> Vec<String
             } else {
                 String::new()
             };
-            vec![move_key(table, number, other, &also)]
+            // Into another partition, where there is one.
+            let to = match &table.layout {
+                Layout::Partitioned { attached, .. } => dice.pick(attached) - PARTITION_WIDTH + other,
+                Layout::Plain => other,
+            };
+            vec![move_key(table, number, to, &also)]
         }
         Sort::SwapKeys => {
             let spare = KEYS_MAX + dice.below(1000);
@@ -151,13 +157,14 @@ pub fn gone_meanwhile(dice: &mut Dice, table: &Table, moods: &[String]) -> Vec<S
     let name = &table.name;
     let number = dice.below(KEYS_MAX);
     let is = table.is(number);
-    match dice.below(7) {
+    match dice.below(8) {
         0 => vec![format!("DELETE FROM {name} WHERE n % 5 = {}", dice.below(5))],
         1 => vec![format!("UPDATE {name} SET n = n + 1 WHERE n % 3 = {}", dice.below(3))],
         2 => vec![move_key(table, number, KEYS_MAX + dice.below(500), "")],
         3 => vec![format!("DELETE FROM {name} WHERE {is}"), insert(dice, table, &[number], moods, "NOTHING")],
         4 => vec![format!("UPDATE {name} SET n = 1 WHERE {is}"), format!("DELETE FROM {name} WHERE {is}")],
         5 => vec![format!("DELETE FROM {name} WHERE ctid < '(40,0)'")],
+        6 => vec![alteration::pack(dice, table)],
         _ => vec![format!("UPDATE {name} SET big = {} WHERE n % 7 = {}", big(dice), dice.below(7))],
     }
 }
@@ -238,7 +245,6 @@ fn parent(dice: &mut Dice) -> String {
 /// Statements that make room for rows of a new partition, or take a partition away that is empty. The stream has
 /// no rows of one that comes or goes with rows, as a change of the tables' layout is none of rows.
 pub fn partition(dice: &mut Dice, table: &mut Table) -> Vec<String> {
-    use super::table::PARTITION_WIDTH;
     let name = table.name.clone();
     let Layout::Partitioned { attached, made } = &mut table.layout else { return Vec::new() };
     if attached.len() > 1 && dice.chance(40) {
