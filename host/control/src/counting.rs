@@ -3,6 +3,7 @@
 //! They are counted as the destination takes them and are no truth: a write that is repeated after a crash
 //! counts twice. What is exact is the batches' record.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,12 +18,12 @@ use crate::latency::{MirrorLatency, Runs};
 pub(crate) struct Counting<D> {
     destination: D,
     mirror: i64,
-    /// The tables' names at source and destination.
-    names: Vec<(String, String)>,
+    /// The tables' names at the destination, by those at the source: there may be ten thousand.
+    names: HashMap<String, String>,
     journal: Journal,
     latency: Arc<MirrorLatency>,
     /// Commit times of what is written and not yet seen to be in its table.
-    pending: Vec<(String, Runs)>,
+    pending: HashMap<String, Runs>,
 }
 
 impl<D> Counting<D> {
@@ -34,17 +35,17 @@ impl<D> Counting<D> {
         latency: Arc<MirrorLatency>,
     ) -> Self {
         let names = spec.tables.iter().map(|table| (table.source.clone(), table.destination.clone()));
-        Self { destination, mirror, names: names.collect(), journal, latency, pending: Vec::new() }
+        Self { destination, mirror, names: names.collect(), journal, latency, pending: HashMap::new() }
     }
 
     /// The name that people know a table by.
     fn name(&self, source: &str) -> String {
-        let known = self.names.iter().find(|(known, _)| known == source);
-        known.map_or_else(|| source.to_owned(), |(_, destination)| destination.clone())
+        self.names.get(source).map_or(source, String::as_str).to_owned()
     }
 
     fn count(&mut self, batches: &[Batch]) -> Vec<(String, RowCounts)> {
         let mut counts: Vec<(String, RowCounts)> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for batch in batches {
             // The sandbox has checked what a guest returned.
             let Ok(rows) = Rows::parse(&batch.bytes) else { continue };
@@ -65,9 +66,12 @@ impl<D> Counting<D> {
                 }
                 let name = self.name(&table.qualified_name());
                 self.measure(&name, runs);
-                match counts.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, sum)) => merge(sum, new),
-                    None => counts.push((name, new)),
+                match places.get(&name) {
+                    Some(place) => merge(&mut counts[*place].1, new),
+                    None => {
+                        places.insert(name.clone(), counts.len());
+                        counts.push((name, new));
+                    }
                 }
             }
         }
@@ -81,15 +85,17 @@ impl<D> Counting<D> {
             return;
         }
         self.latency.writing(&runs);
-        match self.pending.iter_mut().find(|(known, _)| known == table) {
-            Some((_, pending)) => pending.append(runs),
-            None => self.pending.push((table.to_owned(), runs)),
+        match self.pending.get_mut(table) {
+            Some(pending) => pending.append(runs),
+            None => {
+                self.pending.insert(table.to_owned(), runs);
+            }
         }
     }
 
     /// The destination has everything in its tables.
     fn note_shown(&mut self) {
-        for (table, runs) in self.pending.drain(..) {
+        for (table, runs) in self.pending.drain() {
             self.latency.shown(&table, &runs);
         }
     }

@@ -24,8 +24,8 @@ pub(crate) struct Targets {
     pub(crate) config: DestinationConfig,
     pub(crate) ddl: Ddl,
     range: Option<CalendarRange>,
-    /// One plan a target: for the version of its table that rows came in last.
-    plans: Vec<Rc<Plan>>,
+    /// One plan a target, by the index of its mapping: for the version of its table that rows came in last.
+    plans: HashMap<usize, Rc<Plan>>,
     /// Which mapping a source's table has, by schema and name: a mirror may have ten thousand.
     places: HashMap<(String, String), usize>,
 }
@@ -45,7 +45,7 @@ impl Targets {
                 places.entry((schema.to_owned(), name.to_owned())).or_insert(at);
             }
         }
-        Self { config, ddl, range: None, plans: Vec::new(), places }
+        Self { config, ddl, range: None, plans: HashMap::new(), places }
     }
 
     /// The mapping of a source's table, with its index in the settings.
@@ -108,8 +108,7 @@ impl Targets {
     /// missing.
     pub(crate) fn plan(&mut self, client: &mut impl Client, table: &Table) -> Result<Rc<Plan>, Failure> {
         // They are no part of the schema that the target was prepared for.
-        let is_known = self.plans.iter().any(|plan| plan.table == *table);
-        if !is_known && table.columns.iter().any(|column| column.attribute < 0) {
+        if self.known(table).is_none() && table.columns.iter().any(|column| column.attribute < 0) {
             let target = self.design(table)?.target;
             // A table that is gone is not made anew.
             if self.find(client, &target)?.is_some() {
@@ -126,7 +125,7 @@ impl Targets {
         client: &mut impl Client,
         table: &Table,
     ) -> Result<Rc<Plan>, Failure> {
-        if let Some(plan) = self.plans.iter().find(|plan| plan.table == *table) {
+        if let Some(plan) = self.known(table) {
             return Ok(Rc::clone(plan));
         }
         let mut design = self.design(table)?;
@@ -148,14 +147,21 @@ impl Targets {
             }
         }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
-        self.forget(&design.target);
-        self.plans.push(Rc::clone(&plan));
+        if let Some((at, _)) = self.mapping(table) {
+            self.plans.insert(at, Rc::clone(&plan));
+        }
         Ok(plan)
+    }
+
+    /// The plan for this version of a table, if its rows came last.
+    fn known(&self, table: &Table) -> Option<&Rc<Plan>> {
+        let (at, _) = self.mapping(table)?;
+        self.plans.get(&at).filter(|plan| plan.table == *table)
     }
 
     /// The server's table changed: it is looked at again.
     pub(crate) fn forget(&mut self, target: &str) {
-        self.plans.retain(|plan| plan.target != target);
+        self.plans.retain(|_, plan| plan.target != target);
     }
 }
 

@@ -4,7 +4,9 @@
 //! another one in each row), and tells a stream nothing of the values that rows got by it. It also writes a table anew to
 //! pack it, and then into the rows what its catalog alone had before of a column that was added with a default. The
 //! catalog shows that it happened: the table has another file, and the definitions of columns are younger than the last
-//! look. A file alone says nothing, for emptying or packing a table makes a new one, too.
+//! look. A file alone says nothing, for emptying or packing a table makes a new one, too. Nor does the definition of a
+//! column whose default is an old one: packing touches it where the catalog alone had the default's value, which the
+//! destination was told with the column. A change of its type would have made the default anew.
 
 use crate::catalog::{CatalogColumn, CatalogTable, Earlier, Kind};
 use crate::mark::Mark;
@@ -21,7 +23,10 @@ pub(crate) fn cause(table: &CatalogTable, mark: &Mark, horizon: u64) -> Option<S
     let names = |columns: &mut dyn Iterator<Item = &CatalogColumn>| {
         columns.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let changed = names(&mut known.into_iter().filter(|column| is_young(column)));
+    let is_changed = |column: &&CatalogColumn| {
+        is_young(column) && column.default_by.is_none_or(|default_by| is_younger(default_by, horizon))
+    };
+    let changed = names(&mut known.into_iter().filter(is_changed));
     // What older rows hold in a new column is in the catalog, unless the rows were written anew since. Of a partitioned
     // table its own entries do not change with that.
     let is_unsaid = |column: &&CatalogColumn| {
@@ -111,6 +116,21 @@ mod tests {
         marks.add(&marked_by_nobody.name, 1, 50, [1].into_iter().collect());
         let mark = marks.get(&marked_by_nobody.name).expect("it is marked");
         assert_eq!(cause(&marked_by_nobody, mark, 0), None);
+    }
+
+    #[test]
+    fn a_column_whose_default_is_an_old_one_was_not_converted() {
+        let packed = |default_by| {
+            let mut packed = table(51, &[("id", 1, 999, Earlier::Null), ("c", 2, 1001, Earlier::Unknown)]);
+            packed.columns[1].default_by = default_by;
+            packed
+        };
+        assert_eq!(told(&packed(Some(998)), &[1, 2]), None);
+        for default_by in [Some(1001), None] {
+            assert_eq!(told(&packed(default_by), &[1, 2]).as_deref(), Some("a change of columns c"));
+        }
+        // The stream has not told the destination of it.
+        assert_eq!(told(&packed(Some(998)), &[1]).as_deref(), Some("a change, with the added columns c"));
     }
 
     #[test]

@@ -197,6 +197,30 @@ fn a_table_that_cannot_be_read_again_is_told_of_and_the_stream_goes_on() {
 }
 
 #[test]
+fn packing_a_table_whose_defaults_the_destination_knows_reads_nothing_again() {
+    let scene = Scene::start();
+    streaming(&scene);
+    scene
+        .postgres
+        .query("ALTER TABLE items ADD kind text DEFAULT 'usual'; INSERT INTO items VALUES (1001, 'new')");
+    scene.wait_for_target("SELECT countIf(kind = 'usual') FROM items FINAL", "1001");
+    // Each writes the default into the rows and changes the column's definition.
+    for (id, pack) in [(1002, "VACUUM FULL items"), (1003, "CLUSTER items USING items_pkey")] {
+        scene.postgres.query(&format!("{pack}; INSERT INTO items VALUES ({id}, 'packed')"));
+        scene.wait_for_target("SELECT max(id) FROM items", &id.to_string());
+    }
+    assert!(!scene.log("items").contains("written anew"), "{}", scene.log("items"));
+    // The same file and the same place in the catalog, but other values.
+    scene.postgres.query(
+        "ALTER TABLE items ALTER kind TYPE text USING kind || id; INSERT INTO items VALUES (1004, 'x')",
+    );
+    scene.wait_until_equal(
+        "SELECT id::text, name, kind FROM items ORDER BY items.id",
+        "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
+    );
+}
+
+#[test]
 fn rows_that_are_read_again_lose_against_every_change_beside_and_come_after_a_kill() {
     let mut scene = Scene::start();
     scene.postgres.query(TABLE);
