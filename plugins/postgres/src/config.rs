@@ -93,6 +93,10 @@ pub(crate) const MESSAGES_SINCE_MAJOR: u32 = 14;
 /// while it does not is missing from the stream, and no server says so. Four small queries a look.
 pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;
 
+/// How long a publication that is made or altered waits for the locks of its tables, in milliseconds: who has one for longer
+/// should be told of, and what changes tables meanwhile waits behind.
+pub(crate) const PUBLICATION_LOCK_MS: u32 = 5_000;
+
 /// Time between two such looks, as a multiple of what one took: the stream stands still during a look, for half a second
 /// with ten thousand tables.
 pub(crate) const PUBLICATION_CHECK_SHARE: u64 = 50;

@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 
+use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
+use crate::config::PUBLICATION_LOCK_MS;
 use crate::peer::{Peer, Reads, flag, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
 use crate::table_name::TableName;
+
+/// SQLSTATE of a lock that was not to be had in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// What a publication of somebody else says of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,16 +96,29 @@ pub(crate) fn set_up<P: Peer>(side: &mut Side<P>, settings: &Settings) -> Result
             let tables: Vec<String> = settings.tables.iter().map(|table| only(&table.name)).collect();
             // One message, one transaction.
             side.run(&format!(
-                "DROP PUBLICATION IF EXISTS {name};
+                "SET LOCAL lock_timeout = {PUBLICATION_LOCK_MS};
+                 DROP PUBLICATION IF EXISTS {name};
                  CREATE PUBLICATION {name} FOR TABLE {tables}
                  WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)",
                 name = ident(name),
                 tables = tables.join(", ")
             ))
-            .map_err(|error| Failure::from(error).in_context(format!("making publication {name:?}")))?;
+            .map_err(|error| refused(error, &format!("making publication {name:?}")))?;
             Ok(())
         }
     }
+}
+
+/// The failure of a statement that changes a publication.
+fn refused(error: Error, doing: &str) -> Failure {
+    let is_locked = error.sqlstate == LOCK_NOT_AVAILABLE;
+    let failure = Failure::from(error).in_context(doing);
+    if !is_locked {
+        return failure;
+    }
+    failure.with_hint(
+        "somebody holds a lock on one of the tables for long, as ALTER TABLE does: pg_locks says who. It is tried again",
+    )
 }
 
 /// Makes the mirror's publication hold the mapped tables and no others, changing it only where it does
@@ -134,8 +152,9 @@ pub(crate) fn alter<P: Peer>(
             added.len(),
             removed.len()
         ));
-        side.run(&statements.join("; "))
-            .map_err(|error| Failure::from(error).in_context(format!("altering publication {name:?}")))?;
+        // One message, one transaction.
+        side.run(&format!("SET LOCAL lock_timeout = {PUBLICATION_LOCK_MS}; {}", statements.join("; ")))
+            .map_err(|error| refused(error, &format!("altering publication {name:?}")))?;
     }
     Ok(())
 }

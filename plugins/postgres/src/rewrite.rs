@@ -135,6 +135,7 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_around_their_end() {
+        // B163.
         assert!(is_younger(3, (1 << 32) - 5));
         assert!(!is_younger(u32::MAX - 8, (1 << 32) - 5));
         assert!(is_younger(u32::MAX - 4, (1 << 32) - 5));

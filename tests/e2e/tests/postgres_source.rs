@@ -16,6 +16,8 @@ mod every_type;
 mod in_progress;
 #[path = "postgres_source/inspection.rs"]
 mod inspection;
+#[path = "postgres_source/key_ranges.rs"]
+mod key_ranges;
 #[path = "postgres_source/lifecycle.rs"]
 mod lifecycle;
 #[path = "postgres_source/lookup.rs"]

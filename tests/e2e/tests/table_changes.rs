@@ -314,6 +314,7 @@ fn a_table_made_again_while_tarn_was_down_fails_the_mirror() {
 
 #[test]
 fn a_column_added_while_the_table_loads_comes_with_its_values() {
+    // B095.
     let scene = Scene::start();
     scene.postgres.query("CREATE TABLE items (id int PRIMARY KEY, name text)");
     scene.postgres.query("INSERT INTO items SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n");

@@ -134,6 +134,32 @@ fn the_publication_is_altered_only_where_it_differs() {
 }
 
 #[test]
+fn a_table_that_somebody_has_locked_is_not_waited_for_without_end() {
+    // B175.
+    let server = server();
+    server.query(
+        "CREATE TABLE free_table (id int PRIMARY KEY); CREATE TABLE locked_table (id int PRIMARY KEY)",
+    );
+    let both = config("locked", &["public.free_table", "public.locked_table"]);
+    let mut locking = server.session();
+    locking.query("BEGIN; LOCK TABLE locked_table IN ACCESS EXCLUSIVE MODE");
+    let mut source = source(server, both.clone());
+    let in_time = |failure: tarn_sdk::Failure| {
+        assert_eq!(failure.class, tarn_sdk::FailureClass::Retry, "{failure}");
+        assert!(failure.hint.contains("pg_locks"), "{}", failure.hint);
+    };
+    in_time(source.setup().expect_err("it is locked"));
+    locking.query("COMMIT");
+    source.setup().expect("a slot");
+    source.alter(config("locked", &["public.free_table"])).expect("a position");
+    locking.query("BEGIN; LOCK TABLE locked_table IN ACCESS EXCLUSIVE MODE");
+    in_time(source.alter(both.clone()).expect_err("it is locked"));
+    locking.query("COMMIT");
+    source.alter(both).expect("a position");
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn unchanged_values_of_a_loading_table_are_fetched_by_key() {
     // B077 as far as the source decides.
     let server = server();

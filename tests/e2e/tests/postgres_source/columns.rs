@@ -35,7 +35,7 @@ fn names(table: &Table) -> Vec<(&str, i32)> {
 
 #[test]
 fn a_changed_column_comes_before_the_first_row_that_has_it() {
-    // B092, B094, B095, B097, B101, B107.
+    // B092, B097, B101, B107.
     let mut source = streaming("altered", "(b int, a int, t text, PRIMARY KEY (b, a))");
     server().query("INSERT INTO altered VALUES (1, 1, 'x')");
     assert!(delivered(&mut source, 1)[0].0.is_none(), "the host knows these columns");
@@ -69,6 +69,32 @@ fn a_changed_column_comes_before_the_first_row_that_has_it() {
     assert_eq!(names(&renamed), [("b", 1), ("a", 2), ("m", 4)]);
     let versions = [added.version, dropped.version, retyped.version, renamed.version];
     assert!(versions.windows(2).all(|pair| pair[0] != pair[1]));
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_change_of_one_table_hides_none_of_another() {
+    // B094.
+    let tables = ["public.changed_first", "public.changed_last"];
+    for table in tables {
+        server().query(&format!("CREATE TABLE {table} (id int PRIMARY KEY, t text)"));
+    }
+    let mut source = source(server(), config("changed_both", &tables));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server().query("INSERT INTO changed_first VALUES (1, 'a'); INSERT INTO changed_last VALUES (1, 'a')");
+    assert_eq!(stream(&mut source, 2, 1000).expect("rows").0.len(), 2);
+    server().query("UPDATE changed_last SET t = 'b'");
+    server().query("ALTER TABLE changed_first ADD x int; ALTER TABLE changed_last ADD y int, DROP t");
+    server().query("INSERT INTO changed_first VALUES (2, 'a', 5); INSERT INTO changed_last VALUES (2, 6)");
+    let found = delivered(&mut source, 3);
+    let told: Vec<_> = found.iter().filter_map(|(table, _)| table.as_ref()).collect();
+    assert_eq!(told.len(), 2, "each is told once");
+    assert_eq!(names(told[0]), [("id", 1), ("t", 2), ("x", 3)]);
+    assert_eq!(names(told[1]), [("id", 1), ("y", 3)]);
+    let rows: Vec<_> = found.into_iter().flat_map(|(_, rows)| rows).map(|row| row.after).collect();
+    assert_eq!(rows, [vec!["1", "b"], vec!["2", "a", "5"], vec!["2", "6"]]);
     source.teardown().expect("no failure");
 }
 

@@ -27,7 +27,8 @@ fn matrix() -> Vec<(&'static str, Vec<&'static str>)> {
         .collect()
 }
 
-fn make_types() {
+/// Makes the types that a server does not bring, once.
+pub fn make_types() {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
         server().query(tarn_e2e::type_matrix::MAKE);

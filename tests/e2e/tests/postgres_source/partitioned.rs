@@ -27,7 +27,7 @@ fn given(mirror: &str, table: &str, publication: &str) -> SourceConfig {
 
 #[test]
 fn a_partitioned_table_is_loaded_by_its_leaves_and_streamed_under_its_own_name() {
-    // B119, B121, B122, B124: with the mirror's own publication and with both settings of another's.
+    // B119, B121, B124: with the mirror's own publication and with both settings of another's.
     for (mirror, via_root) in
         [("parts_own", None), ("parts_root", Some("true")), ("parts_leaf", Some("false"))]
     {
@@ -73,6 +73,36 @@ fn a_partitioned_table_is_loaded_by_its_leaves_and_streamed_under_its_own_name()
             Some(if via_root.is_none() { "0" } else { "1" }),
             "only its own is dropped"
         );
+    }
+}
+
+#[test]
+fn a_partitioned_table_that_is_published_by_its_leaves_is_one_table() {
+    // B122, B124: whatever is said of roots, and with the root beside its leaves.
+    for (mirror, via_root, also) in [
+        ("leaves_root", "true", ""),
+        ("leaves_leaf", "false", ""),
+        ("both_root", "true", "both_root, "),
+        ("both_leaf", "false", "both_leaf, "),
+    ] {
+        make(mirror);
+        let table = format!("public.{mirror}");
+        server().query(&format!(
+            "CREATE PUBLICATION {mirror} FOR TABLE {also}{mirror}_1, {mirror}_2
+             WITH (publish_via_partition_root = {via_root})"
+        ));
+        let mut source = source(server(), given(mirror, &table, mirror));
+        assert_eq!(source.validate().expect("an answer"), [], "{mirror}");
+        let start = source.setup().expect("a slot");
+        assert_eq!(snapshot(&mut source, &table, &start, 1000).len(), 9, "{mirror}");
+        source.open(&start).expect("the stream");
+        server().query(&format!("INSERT INTO {mirror} VALUES (2, 20), (502, 5020)"));
+        let (seen, _) = stream(&mut source, 2, 1000).expect("rows");
+        assert!(seen.iter().all(|row| row.table == table && row.op == Op::Insert), "{mirror}: {seen:?}");
+        let mut rows: Vec<_> = seen.into_iter().map(|row| row.after).collect();
+        rows.iter_mut().for_each(|row| row.sort());
+        assert_eq!(rows, [["2", "20"], ["502", "5020"]], "{mirror}");
+        source.teardown().expect("no failure");
     }
 }
 

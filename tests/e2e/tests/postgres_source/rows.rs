@@ -1,7 +1,7 @@
 //! What a change becomes.
 
 use tarn_batch::Op;
-use tarn_sdk::SourceTable;
+use tarn_sdk::{SourceConfig, SourceTable};
 
 use crate::fixture::{Seen, Source, config, source, stream};
 use crate::server;
@@ -45,7 +45,8 @@ fn inserts_updates_and_deletes_come_in_order_with_growing_versions() {
 
 #[test]
 fn an_unchanged_value_a_null_and_a_new_value_are_told_apart_for_every_toastable_type() {
-    // B007, B073, B076, B080.
+    // B007, B064, B073, B076, B080.
+    crate::every_type::make_types();
     let columns = [
         ("text", "repeat('x', 20000)"),
         ("bytea", "decode(repeat('00ff', 20000), 'hex')"),
@@ -57,6 +58,10 @@ fn an_unchanged_value_a_null_and_a_new_value_are_told_apart_for_every_toastable_
         ("date[]", "array_fill('2026-01-01'::date, array[5000])"),
         ("uuid[]", "array_fill('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid, array[5000])"),
         ("varchar[]", "array_fill('x'::varchar, array[5000])"),
+        ("bpchar(20000)[]", "array['x']"),
+        ("bytea[]", "array_fill('\\x00ff'::bytea, array[5000])"),
+        ("json[]", "array_fill('{\"a\": 1}'::json, array[5000])"),
+        ("hstore", "(SELECT hstore(array_agg(i::text), array_agg(i::text)) FROM generate_series(1, 5000) i)"),
         ("numeric", "repeat('123', 10000)::numeric"),
         ("tsvector", "array_to_tsvector(array(select i::text from generate_series(1, 5000) i))"),
     ];
@@ -156,6 +161,34 @@ fn generated_columns_are_left_out_of_both_ways_and_identity_columns_are_not() {
     assert_eq!(columns(&mut source), ["id", "a"]);
     server().query("INSERT INTO generated (a) VALUES (5)");
     assert_eq!(changes(&mut source, 1), [(Op::Insert, texts(&["1", "5"]), texts(&[]))]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn generated_columns_come_both_ways_where_the_publication_has_them() {
+    // B070. It can since 18.
+    if crate::major() < 18 {
+        return;
+    }
+    server().query(
+        "CREATE TABLE computed (id int PRIMARY KEY, a int, c int GENERATED ALWAYS AS (a * 2) STORED);
+         INSERT INTO computed VALUES (1, 5);
+         CREATE PUBLICATION computed FOR TABLE computed WITH (publish_generated_columns = stored)",
+    );
+    let mut source = source(
+        server(),
+        SourceConfig {
+            publication: "computed".to_owned(),
+            publication_managed: false,
+            ..config("computed", &["public.computed"])
+        },
+    );
+    let start = source.setup().expect("a slot");
+    let loaded = crate::fixture::snapshot(&mut source, "public.computed", &start, 100);
+    assert_eq!(loaded[0].after, ["1", "5", "10"]);
+    source.open(&start).expect("the stream");
+    server().query("UPDATE computed SET a = 6");
+    assert_eq!(changes(&mut source, 1), [(Op::Update, texts(&["1", "6", "12"]), texts(&[]))]);
     source.teardown().expect("no failure");
 }
 

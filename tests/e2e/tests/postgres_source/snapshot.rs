@@ -3,11 +3,6 @@
 use crate::fixture::{Seen, config, interrupted_source, read, snapshot, source, stream};
 use crate::server;
 
-/// Whether tables are cut: before 14, a range of row addresses costs as much as the whole table.
-fn cuts() -> bool {
-    crate::major() >= 14
-}
-
 fn ids(rows: &[Seen]) -> Vec<i64> {
     let mut ids: Vec<i64> = rows.iter().map(|row| row.after[0].parse().expect("a number")).collect();
     ids.sort_unstable();
@@ -40,7 +35,7 @@ fn partitions_cover_a_table_once_and_snapshot_and_stream_meet() {
     assert_eq!(ids(&streamed), [20_002]);
     assert!(loaded.iter().all(|row| row.version < streamed[0].version));
     let partitions = source.plan_snapshot("public.covered", 1500, 1).expect("partitions");
-    assert!(!cuts() || (10..=30).contains(&partitions.len()), "{}", partitions.len());
+    assert!((10..=30).contains(&partitions.len()), "{}", partitions.len());
     source.teardown().expect("no failure");
 }
 
@@ -54,10 +49,8 @@ fn a_table_that_was_never_analysed_and_a_small_one_are_cut_sensibly() {
     let count = |source: &mut crate::fixture::Source, table: &str, rows, parallel| {
         source.plan_snapshot(table, rows, parallel).expect("partitions").len()
     };
-    if cuts() {
-        assert!((4..=8).contains(&count(&mut source, "public.unknown_size", 20_000, 1)));
-        assert_eq!(count(&mut source, "public.unknown_size", 1_000_000, 4), 4);
-    }
+    assert!((4..=8).contains(&count(&mut source, "public.unknown_size", 20_000, 1)));
+    assert_eq!(count(&mut source, "public.unknown_size", 1_000_000, 4), 4);
     assert_eq!(count(&mut source, "public.small_size", 1, 4), 1);
     server.query("TRUNCATE small_size");
     // B230.
@@ -104,7 +97,7 @@ fn a_table_that_was_rewritten_is_read_whole_and_never_at_an_older_point() {
     let start = source.setup().expect("a slot");
     let held = source.hold_snapshot().expect("a point");
     let partitions = source.plan_snapshot("public.rewritten", 1000, 1).expect("partitions");
-    assert!(partitions.len() > 5 || !cuts());
+    assert!(partitions.len() > 5);
     // After this, the point above sees an empty table: the rows look as if they came later.
     server.query("ALTER TABLE rewritten ALTER t TYPE varchar(300)");
     server.query("ALTER TABLE rewritten ALTER id TYPE numeric");
