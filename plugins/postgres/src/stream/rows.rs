@@ -149,3 +149,49 @@ fn fetched_of(fetched: &[Fetched], column: usize) -> Option<Option<&[u8]>> {
     let found = fetched.iter().find(|fetched| fetched.column == column)?;
     Some(found.text.as_deref().map(str::as_bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use tarn_batch::{Batch, BatchWriter, Cell as Value, Column, Op, Table, Type, Version};
+    use tarn_sdk::Limits;
+
+    use super::*;
+    use crate::mapped::Mapped;
+    use crate::pgoutput::{Message, message};
+    use crate::value::Decoder;
+
+    #[test]
+    fn a_value_of_an_old_key_is_a_part_of_it_whatever_the_columns_are_said_to_be() {
+        // B083: none of them is flagged as one of the key.
+        let column = |name: &str, attribute| Column {
+            name: name.to_owned(),
+            data_type: Type::Text,
+            type_name: "text".to_owned(),
+            nullable: true,
+            key: 0,
+            attribute,
+        };
+        let columns = vec![column("id", 1), column("note", 2)];
+        let (schema, name) = ("public".to_owned(), "t".to_owned());
+        let table = Table { id: 7, schema, name, version: 1, columns };
+        let mapped = Mapped { table, decoders: vec![Decoder::Text; 2], sent: None };
+        let cell = || Cell::Decoded { decoder: Decoder::Text, in_key: false };
+        let mut replicated = Replicated::new(7, mapped, vec![cell(), cell()], false);
+        let limits = Limits { rows_max: 9, bytes_max: 9, wait_ms: 0 };
+        let (writer, schema) = (BatchWriter::with_capacity(64), Vec::new());
+        let mut out = Outgoing { generation: 1, writer, schema, log: None, limits };
+        let Ok(Message::Delete { old, .. }) = message(b"D\0\0\0\x07K\0\x02t\0\0\0\x02k1n") else {
+            panic!("a delete")
+        };
+        let version = Version { commit: 1, ordinal: 0 };
+        let header = RowHeader { op: Op::Delete, version, commit_time_us: 1, transaction: 1 };
+        let change = Change { op: Op::Delete, new: None, old };
+        write(&mut out, &mut replicated, &header, &change, &[]).expect("it is written");
+        let bytes = out.writer.finish();
+        let batch = Batch::parse(&bytes).expect("a batch");
+        let row = batch.rows().next().expect("one row").expect("a row");
+        let (kind, cells) = row.before().expect("an old row");
+        let cells: Vec<_> = cells.collect::<Result<_, _>>().expect("cells");
+        assert_eq!((kind, cells), (Before::Key, vec![Value::Value(&b"k1"[..]), Value::Unchanged]));
+    }
+}
