@@ -378,3 +378,31 @@ fn rows_that_are_refused_again_after_a_resync_wait_again() {
     assert_eq!(replay(&scene, "m"), [json!(null); 0]);
     scene.wait_until_equal(SOURCE, TARGET);
 }
+
+#[test]
+fn letters_of_a_table_that_leaves_the_mirror_are_given_up_and_those_of_others_are_replayed() {
+    let scene = Scene::start();
+    for table in ["t", "u"] {
+        scene.postgres.query(&format!(
+            "CREATE TABLE {table} (id bigint PRIMARY KEY, n int NOT NULL, note text);
+             INSERT INTO {table} SELECT i, 0, NULL FROM generate_series(1, 100) i"
+        ));
+    }
+    let id = scene.script("mask", REJECTING);
+    let policy = json!({"script": "mask", "record_error_policy": "DEAD_LETTER"});
+    scene.mirror("m", &[("public.t", "t"), ("public.u", "u")], &policy);
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    wait_for_waiting(&scene, "m", 10);
+    scene.request_state("m", "STATUS_PAUSED");
+    scene.wait_for_state("m", "STATUS_PAUSED");
+    let leaving = json!({"sourceTableIdentifier": "public.u", "destinationTableIdentifier": "u"});
+    let edit = json!({"flowJobName": "m", "requestedFlowState": "STATUS_RUNNING",
+        "flowConfigUpdate": {"cdcFlowConfigUpdate": {"removedTables": [leaving]}}});
+    scene.post("mirrors/state_change", &edit);
+    wait_for_waiting(&scene, "m", 5);
+    scene.wait_for_state("m", "STATUS_RUNNING");
+    assert!(scene.log("m").contains("gave up 5 dead letters of public.u"), "{}", scene.log("m"));
+    correct(&scene, id, "mask", TAKING);
+    assert_eq!(replay(&scene, "m"), Vec::<Value>::new());
+    scene.wait_until_equal(SOURCE, TARGET);
+}

@@ -80,7 +80,13 @@ impl MirrorRun {
                 edit.removed.iter().chain(&edit.added).map(|table| table.source.clone()).collect();
             catalog.forget_load(id, &changed).await?;
             for table in &changed {
-                catalog.forget_schema_change(id, &told_name(table)).await?;
+                let told = told_name(table);
+                catalog.forget_schema_change(id, &told).await?;
+                // A replay would have no place for those of a table that is not the mirror's.
+                let void = self.void_letters(Some(&told)).await?;
+                if void > 0 {
+                    self.watch.info(format!("gave up {void} dead letters of {table}, which left the mirror"));
+                }
             }
             if !edit.skip_snapshot && !edit.added.is_empty() {
                 catalog.move_load_start(id, &start).await?;
@@ -119,23 +125,24 @@ impl MirrorRun {
         if beside {
             self.workshop.catalog.begin_beside(self.mirror.id, &self.load_name()).await?;
         }
-        self.void_letters().await?;
+        let void = self.void_letters(None).await?;
+        if void > 0 {
+            self.watch.info(format!("gave up {void} dead letters: the load brings their rows again"));
+        }
         self.workshop.latencies.of(self.mirror.id).reset();
         self.observe(MirrorState::Setup).await
     }
 }
 
 impl MirrorRun {
-    /// Gives up the dead letters that wait: the load brings their rows again, or they are gone at the source.
-    async fn void_letters(&self) -> Result<(), Failure> {
+    /// Gives up the dead letters of a table that wait, or of all: a load brings their rows again, or they are gone at the
+    /// source, or the mirror's no more. How many there were.
+    async fn void_letters(&self, table: Option<&str>) -> Result<usize, Failure> {
         let book = self.workshop.books.of(self.mirror.id);
         let _turn = book.turn_alone().await;
-        let void = self.workshop.catalog.void_letters(self.mirror.id, None, None).await?;
+        let void = self.workshop.catalog.void_letters(self.mirror.id, table, None).await?;
         book.forget(void.iter().map(|mark| mark.identity.as_str()));
-        if !void.is_empty() {
-            self.watch.info(format!("gave up {} dead letters: the load brings their rows again", void.len()));
-        }
-        Ok(())
+        Ok(void.len())
     }
 }
 
