@@ -172,6 +172,7 @@ fn defined(column: &DesignColumn, filling: &str) -> String {
 }
 
 /// `database = … AND name = …` of a system table that lists tables.
-pub(crate) fn is_target(name_column: &str, target: &str) -> String {
-    format!("database = currentDatabase() AND {name_column} = {}", literal(target))
+pub(crate) fn is_one_of(name_column: &str, targets: &[&str]) -> String {
+    let names: Vec<String> = targets.iter().map(|target| literal(target)).collect();
+    format!("database = currentDatabase() AND {name_column} IN ({})", names.join(", "))
 }

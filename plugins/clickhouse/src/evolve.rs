@@ -3,8 +3,6 @@
 //! [`preview`] tells what would be done, and [`prepare`] and [`evolve`] do what it tells: the one is made of the
 //! other. What cannot be done is a failure with a remedy, before any row of the new form is written.
 
-use std::collections::HashSet;
-
 use tarn_sdk::{Description, Failure, PlanStep, StepKind, TablePlan, log};
 
 use crate::beside;
@@ -47,12 +45,12 @@ pub(crate) fn preview(
     client: &mut impl Client,
     schema: &[Description],
 ) -> Result<Vec<TablePlan>, Failure> {
-    let present = targets.present(client, schema.iter().map(|description| &description.table))?;
+    targets.look_at(client, schema.iter().map(|description| &description.table))?;
     let mut plans = Vec::new();
     for description in schema {
         let Some((_, mapping)) = targets.mapping(&description.table) else { continue };
         let (table, target) = (description.table.qualified_name(), mapping.destination.clone());
-        let (steps, refused, hint) = match steps(targets, client, description, &present, Missing::Made) {
+        let (steps, refused, hint) = match steps(targets, client, description, Missing::Made) {
             Ok(steps) => (steps, String::new(), String::new()),
             Err(failure) if failure.class == tarn_sdk::FailureClass::Permanent => {
                 (Vec::new(), failure.message, failure.hint)
@@ -70,24 +68,25 @@ fn carry_out(
     schema: &[Description],
     missing: Missing,
 ) -> Result<(), Failure> {
-    let present = targets.present(client, schema.iter().map(|description| &description.table))?;
+    targets.look_at(client, schema.iter().map(|description| &description.table))?;
     for description in schema {
         let table = &description.table;
-        let Some((_, mapping)) = targets.mapping(table) else { continue };
+        let Some((at, mapping)) = targets.mapping(table) else { continue };
         let target = mapping.destination.clone();
-        let steps = steps(targets, client, description, &present, missing)?;
+        let steps = steps(targets, client, description, missing)?;
+        targets.forget_plan(at);
         for step in steps.iter().filter(|step| !step.warning.is_empty()) {
             log::warn(&format!("table {target}: {}", step.warning));
         }
         let statements = steps.into_iter().flat_map(|step| step.statements);
         for sql in targets.ddl.additions_joined(&target, statements) {
+            targets.forget(&target);
             log::info(&format!("table {target}: {sql}"));
             client.query(&sql).map_err(|error| {
                 of_alteration_error(error, &format!("preparing table {target}"))
                     .with_table(table.qualified_name())
             })?;
         }
-        targets.forget(&target);
     }
     Ok(())
 }
@@ -97,16 +96,11 @@ fn steps(
     targets: &mut Targets,
     client: &mut impl Client,
     description: &Description,
-    present: &HashSet<String>,
     missing: Missing,
 ) -> Result<Vec<PlanStep>, Failure> {
     let design = targets.design(&description.table)?;
     let range = targets.range(client)?;
-    let existing = match present.contains(&design.target) {
-        true => targets.find(client, &design.target)?,
-        false => None,
-    };
-    let Some(existing) = existing else {
+    let Some(existing) = targets.looked_at(&design.target).cloned() else {
         if missing == Missing::Refused {
             return Err(target_missing(&design.target, &description.table));
         }

@@ -1,11 +1,13 @@
 //! A target as it is on the server.
 
+use std::collections::HashMap;
+
 use tarn_batch::{Table, Type};
 use tarn_sdk::DestinationConfig;
 
 use crate::calendar_range::CalendarRange;
 use crate::client::{Client, Error, text_rows};
-use crate::ddl::is_target;
+use crate::ddl::is_one_of;
 use crate::design::{Design, DesignColumn, Engine, OwnColumns};
 use crate::encoder::{Encoder, holds_every};
 use crate::origin::Origin;
@@ -38,28 +40,46 @@ struct ExistingColumn {
 impl Existing {
     /// Asks the server; `None` when there is no such table.
     pub(crate) fn find(client: &mut impl Client, target: &str) -> Result<Option<Self>, Error> {
+        Ok(Self::find_all(client, &[target])?.remove(target))
+    }
+
+    /// The same of several tables at once: those that are there, by their names.
+    pub(crate) fn find_all(
+        client: &mut impl Client,
+        targets: &[&str],
+    ) -> Result<HashMap<String, Self>, Error> {
         let sql = format!(
-            "SELECT engine, engine_full, sorting_key, comment FROM system.tables WHERE {}",
-            is_target("name", target)
+            "SELECT name, engine, engine_full, sorting_key, comment FROM system.tables WHERE {}",
+            is_one_of("name", targets)
         );
-        let Some(row) = text_rows(client, &sql)?.pop() else { return Ok(None) };
-        let [engine, engine_full, sorting_key, comment] =
-            <[String; 4]>::try_from(row).map_err(|_| unreadable("four columns were asked for"))?;
-        let sql = format!(
-            "SELECT name, type, default_kind, comment, toString(is_in_partition_key) FROM system.columns \
-             WHERE {} ORDER BY position",
-            is_target("table", target)
-        );
-        let columns = text_rows(client, &sql)?.into_iter().map(|row| {
-            let [name, type_text, default_kind, comment, is_partition_key] =
+        let mut found = HashMap::with_capacity(targets.len());
+        for row in text_rows(client, &sql)? {
+            let [name, engine, engine_full, sorting_key, comment] =
                 <[String; 5]>::try_from(row).map_err(|_| unreadable("five columns were asked for"))?;
+            found.insert(name, Self { engine, engine_full, sorting_key, comment, columns: Vec::new() });
+        }
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let sql = format!(
+            "SELECT table, name, type, default_kind, comment, toString(is_in_partition_key) FROM system.columns \
+             WHERE {} ORDER BY table, position",
+            is_one_of("table", targets)
+        );
+        for row in text_rows(client, &sql)? {
+            let [table, name, type_text, default_kind, comment, is_partition_key] =
+                <[String; 6]>::try_from(row).map_err(|_| unreadable("six columns were asked for"))?;
             let origin = Origin::parse(&comment);
             let data_type = TargetType::parse(&type_text);
             let is_partition_key = is_partition_key == "1";
-            Ok(ExistingColumn { name, type_text, data_type, default_kind, is_partition_key, origin })
-        });
-        let columns = columns.collect::<Result<_, Error>>()?;
-        Ok(Some(Self { engine, engine_full, sorting_key, comment, columns }))
+            // One that was made in between is looked at another time.
+            if let Some(existing) = found.get_mut(&table) {
+                let column =
+                    ExistingColumn { name, type_text, data_type, default_kind, is_partition_key, origin };
+                existing.columns.push(column);
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a column is part of the sorting key.

@@ -26,6 +26,8 @@ pub(crate) struct Targets {
     range: Option<CalendarRange>,
     /// One plan a target, by the index of its mapping: for the version of its table that rows came in last.
     plans: HashMap<usize, Rc<Plan>>,
+    /// Targets as they were found together, each until it is needed or changed.
+    looked_at: HashMap<String, Existing>,
     /// Which mapping a source's table has, by schema and name: a mirror may have ten thousand.
     places: HashMap<(String, String), usize>,
 }
@@ -45,7 +47,7 @@ impl Targets {
                 places.entry((schema.to_owned(), name.to_owned())).or_insert(at);
             }
         }
-        Self { config, ddl, range: None, plans: HashMap::new(), places }
+        Self { config, ddl, range: None, plans: HashMap::new(), looked_at: HashMap::new(), places }
     }
 
     /// The mapping of a source's table, with its index in the settings.
@@ -73,6 +75,28 @@ impl Targets {
             present.extend(rows.into_iter().flatten());
         }
         Ok(present)
+    }
+
+    /// Looks at the targets of these tables together: thousands may be described at once.
+    pub(crate) fn look_at<'a>(
+        &mut self,
+        client: &mut impl Client,
+        tables: impl Iterator<Item = &'a Table>,
+    ) -> Result<(), Failure> {
+        let targets: Vec<&str> =
+            tables.filter_map(|table| Some(self.mapping(table)?.1.destination.as_str())).collect();
+        let mut found = HashMap::new();
+        for targets in targets.chunks(TARGETS_ASKED_MAX) {
+            let existing = Existing::find_all(client, targets);
+            found.extend(existing.map_err(|error| of_error(error, "looking at tables"))?);
+        }
+        self.looked_at = found;
+        Ok(())
+    }
+
+    /// A target as it was [looked at](Targets::look_at); nothing where it was not there.
+    pub(crate) fn looked_at(&self, target: &str) -> Option<&Existing> {
+        self.looked_at.get(target)
     }
 
     /// The target of a table as it should be.
@@ -130,7 +154,11 @@ impl Targets {
         }
         let mut design = self.design(table)?;
         let range = self.range(client)?;
-        let Some(existing) = self.find(client, &design.target)? else {
+        let existing = match self.looked_at.remove(&design.target) {
+            Some(existing) => Some(existing),
+            None => self.find(client, &design.target)?,
+        };
+        let Some(existing) = existing else {
             return Err(target_missing(&design.target, table));
         };
         // A load may meet names that the stream, which brings them, has not come to yet, and the other way round.
@@ -162,6 +190,12 @@ impl Targets {
     /// The server's table changed: it is looked at again.
     pub(crate) fn forget(&mut self, target: &str) {
         self.plans.retain(|_, plan| plan.target != target);
+        self.looked_at.remove(target);
+    }
+
+    /// The source's table of a mapping changed: how its rows are written is found anew.
+    pub(crate) fn forget_plan(&mut self, at: usize) {
+        self.plans.remove(&at);
     }
 }
 

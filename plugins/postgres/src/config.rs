@@ -83,6 +83,9 @@ pub(crate) const PUT_ASIDE_BYTES: usize = 256 << 10;
 /// committed. A loop in a function that catches errors makes one each time.
 pub(crate) const UNDONE_PARTS_MAX: usize = 1_000_000;
 
+/// Tables that are described to the host at once: some hundred kilobytes.
+pub(crate) const DESCRIBED_AHEAD_MAX: usize = 1_000;
+
 /// Bytes that are read back at once.
 pub(crate) const READ_BACK_BYTES: u32 = 1 << 20;
 

@@ -7,6 +7,7 @@
 //! batches are cut anywhere, and [`crate::position`] says how the rest is found again.
 
 mod again;
+mod ahead;
 mod deferred;
 mod described;
 mod due;
@@ -283,9 +284,13 @@ impl<S: Session> Stream<S> {
                 let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else {
                     return Ok(Inbox::Empty);
                 };
+                let told = out.schema.len();
                 let step = self.decoding.apply(payload, side, settings, out);
                 if matches!(step, Ok(Step::Taken)) {
                     self.taken += 4 + payload.len();
+                }
+                if out.schema.len() > told {
+                    self.decoding.describe_ahead(&self.inbox[self.taken..], side, settings, out);
                 }
                 step
             };

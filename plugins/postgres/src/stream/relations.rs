@@ -302,6 +302,11 @@ impl Relations {
         self.generation
     }
 
+    /// Whether this instance was told of a relation.
+    pub(super) fn is_described(&self, oid: u32) -> bool {
+        self.places.contains_key(&oid)
+    }
+
     /// A relation, unless it is none of the mirror's.
     #[inline]
     pub(super) fn get(&mut self, oid: u32) -> Result<Option<&mut Replicated>, Failure> {

@@ -424,3 +424,41 @@ fn names_exchanged_before_a_column_was_added_are_those_of_the_row_that_comes_fir
     ];
     assert_eq!(exchanged.expect("they are told apart"), expected);
 }
+
+#[test]
+fn tables_that_a_transaction_has_first_rows_of_are_told_together() {
+    let names: Vec<String> = (0..20).map(|n| format!("public.together_{n}")).collect();
+    let create: String =
+        names.iter().map(|name| format!("CREATE TABLE {name} (id int PRIMARY KEY);")).collect();
+    server().query(&create);
+    let tables: Vec<&str> = names.iter().map(String::as_str).collect();
+    let open = |start: Option<&[u8]>| {
+        let mut source = source(server(), config("together", &tables));
+        let start = start.map_or_else(|| source.setup().expect("a slot"), <[u8]>::to_vec);
+        source.open(&start).expect("the stream");
+        (source, start)
+    };
+    let (mut first, start) = open(None);
+    let insert: String = names.iter().map(|name| format!("INSERT INTO {name} VALUES (1);")).collect();
+    server().query(&format!("BEGIN; {insert} COMMIT"));
+    let changes = first.read(limits(1000)).expect("changes");
+    assert_eq!((changes.schema.len(), changes.rows), (20, 20));
+    drop(first);
+    // One whose columns change in the transaction after its first row is told again in its place.
+    let (mut second, _) = open(Some(&start));
+    let changes = second.read(limits(5)).expect("changes");
+    assert_eq!((changes.schema.len(), changes.rows), (20, 5));
+    server().query(
+        "BEGIN; INSERT INTO together_0 VALUES (2); INSERT INTO together_1 VALUES (2);
+         ALTER TABLE together_1 ADD x int; INSERT INTO together_1 VALUES (3, 4); COMMIT",
+    );
+    let found = delivered(&mut second, 15 + 3);
+    let last = found.last().expect("rows");
+    assert_eq!(last.0.as_ref().map(names_of), Some(vec!["id".to_owned(), "x".to_owned()]));
+    assert_eq!(last.1.iter().map(|row| row.after.clone()).collect::<Vec<_>>(), [["3", "4"]]);
+    second.teardown().expect("no failure");
+}
+
+fn names_of(table: &Table) -> Vec<String> {
+    table.columns.iter().map(|column| column.name.clone()).collect()
+}
