@@ -130,12 +130,17 @@ fn rows_that_come_and_move_after_the_plan_are_in_one_of_the_ranges() {
 
 #[test]
 fn a_key_that_is_ordered_otherwise_now_has_no_ranges() {
+    // B223: nor has one that may be NULL.
     let Some(server) = server() else { return };
     for (name, change) in [
         ("converted", "ALTER TABLE converted ALTER k0 TYPE text"),
         ("collated", "ALTER TABLE collated ALTER k0 TYPE text COLLATE \"C\""),
         ("renamed", "ALTER TABLE renamed RENAME k0 TO n0; ALTER TABLE renamed RENAME n TO k0"),
-        ("keyless", "ALTER TABLE keyless DROP CONSTRAINT keyless_pkey, ALTER k0 DROP NOT NULL"),
+        (
+            "keyless",
+            "ALTER TABLE keyless DROP CONSTRAINT keyless_pkey, ALTER k0 DROP NOT NULL;
+             UPDATE keyless SET k0 = NULL WHERE n = 7",
+        ),
     ] {
         let data_type = if name == "collated" { "text" } else { "int" };
         let key = if name == "collated" { "lpad(n::text, 6, '0')" } else { "n" };
