@@ -51,6 +51,9 @@ pub(crate) const PARTITION_BYTES_MIN: u64 = 1 << 20;
 /// Blocks that are counted to guess the density of a table that was never analysed.
 pub(crate) const SAMPLE_BLOCKS: u64 = 16;
 
+/// The first server whose publications may name columns.
+pub(crate) const COLUMN_LISTS_SINCE_MAJOR: u32 = 15;
+
 /// The first server that reads a range of row addresses as a range; before, each would read everything.
 pub(crate) const ADDRESS_RANGES_SINCE_MAJOR: u32 = 14;
 

@@ -8,11 +8,12 @@ use tarn_sdk::{Failure, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
-use crate::config::PUBLICATION_LOCK_MS;
-use crate::peer::{Peer, Reads, flag, text};
+use crate::config::{COLUMN_LISTS_SINCE_MAJOR, PUBLICATION_LOCK_MS};
+use crate::peer::{Peer, Reads, flag, number, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
+use crate::stream::compare;
 use crate::table_name::TableName;
 
 /// SQLSTATE of a lock that was not to be had in time.
@@ -27,6 +28,34 @@ pub(crate) struct PublishedTable {
     pub(crate) list: Option<Attributes>,
     /// The condition rows must meet, as SQL of the server's own.
     pub(crate) row_filter: Option<String>,
+}
+
+/// Whether a publication had all columns of a table, but for generated ones, when a transaction wrote to it. Lists of columns
+/// are there since 15. What publishes the table without one says nothing of a time before it did.
+pub(crate) fn had_all_columns(
+    side: &mut impl Reads,
+    server: &Server,
+    name: &str,
+    oid: u32,
+    writer: u32,
+) -> Result<bool, Failure> {
+    if server.major() < COLUMN_LISTS_SINCE_MAJOR {
+        return Ok(true);
+    }
+    let rows = side.read(&format!(
+        "SELECT CASE WHEN r.oid IS NOT NULL THEN CASE WHEN r.prattrs IS NULL THEN r.xmin END
+                     WHEN n.oid IS NOT NULL THEN n.xmin
+                     WHEN p.puballtables THEN p.xmin END
+         FROM pg_catalog.pg_publication AS p
+         LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = {oid}::oid
+         LEFT JOIN pg_catalog.pg_publication_namespace AS n ON n.pnpubid = p.oid
+           AND n.pnnspid = (SELECT c.relnamespace FROM pg_catalog.pg_class AS c WHERE c.oid = {oid}::oid)
+         WHERE p.pubname = {}",
+        literal(name)
+    ))?;
+    let since = rows.first().filter(|row| row.first().is_some_and(Option::is_some));
+    let Some(since) = since.map(|row| number::<u32>(row, 0)).transpose()? else { return Ok(false) };
+    Ok(compare(since, writer).is_lt())
 }
 
 /// Which kinds of changes a publication has.
@@ -57,8 +86,8 @@ pub(crate) fn tables(
     server: &Server,
     name: &str,
 ) -> Result<HashMap<TableName, PublishedTable>, Failure> {
-    // Column lists and row filters exist since 15.
-    let (details, list) = if server.major() >= 15 {
+    // So are row filters.
+    let (details, list) = if server.major() >= COLUMN_LISTS_SINCE_MAJOR {
         ("to_json(p.attnames), p.rowfilter", "to_json(r.prattrs::int2[])")
     } else {
         ("NULL, NULL", "NULL")

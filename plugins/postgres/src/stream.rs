@@ -48,6 +48,7 @@ use loading::{Found, When};
 use outgoing::Outgoing;
 use relations::Learned;
 pub(crate) use relations::Relations;
+pub(crate) use succession::compare;
 
 /// An open stream.
 #[derive(Debug)]

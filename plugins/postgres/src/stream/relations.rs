@@ -19,6 +19,7 @@ use crate::mark::kept::KeptMarks;
 use crate::mark::{Again, Mark, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
+use crate::publication;
 use crate::server::Server;
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -356,11 +357,18 @@ impl Relations {
             Known::Ignored => None,
         });
         let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
+        let is_whole = match (&settings.publication, writer) {
+            (Publication::Managed(_), _) => true,
+            (Publication::Given(given), Some(writer)) => {
+                publication::had_all_columns(side, &self.server, given, relation.oid, writer)?
+            }
+            (Publication::Given(_), None) => false,
+        };
         let described = Described {
             catalog: described.as_ref(),
             before: before.map(|mapped| &mapped.table),
             delivered: &delivered,
-            is_whole: matches!(settings.publication, Publication::Managed(_)),
+            is_whole,
             writer,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;

@@ -99,7 +99,7 @@ impl Known<'_> {
 }
 
 /// Transactions by the lower 32 bits of their numbers (B163).
-pub(super) fn compare(one: u32, other: u32) -> std::cmp::Ordering {
+pub(crate) fn compare(one: u32, other: u32) -> std::cmp::Ordering {
     one.wrapping_sub(other).cast_signed().cmp(&0)
 }
 

@@ -462,3 +462,38 @@ fn tables_that_a_transaction_has_first_rows_of_are_told_together() {
 fn names_of(table: &Table) -> Vec<String> {
     table.columns.iter().map(|column| column.name.clone()).collect()
 }
+
+#[test]
+fn a_name_that_a_later_column_got_is_not_taken_for_it_in_anybodys_publication() {
+    let mut publications = vec![("named_later", "TABLE named_later.t")];
+    if major() >= 15 {
+        publications.push(("named_in_schema", "TABLES IN SCHEMA named_in_schema"));
+    }
+    for (mirror, published) in publications {
+        server().query(&format!(
+            "CREATE SCHEMA {mirror}; CREATE TABLE {mirror}.t (id int PRIMARY KEY, a int);
+             CREATE PUBLICATION {mirror} FOR {published}"
+        ));
+        let config = SourceConfig {
+            publication: mirror.to_owned(),
+            publication_managed: false,
+            ..config(mirror, &[&format!("{mirror}.t")])
+        };
+        let mut source = source(server(), config);
+        source.schema().expect("the schema");
+        let start = source.setup().expect("a slot");
+        // The stream comes to the first row when the name is another column's.
+        server().query(&format!(
+            "ALTER TABLE {mirror}.t ADD c int; INSERT INTO {mirror}.t VALUES (1, 2, 3);
+             ALTER TABLE {mirror}.t RENAME c TO d; ALTER TABLE {mirror}.t ADD c int;
+             INSERT INTO {mirror}.t VALUES (2, 3, 4, 5)"
+        ));
+        source.open(&start).expect("the stream");
+        let found = delivered(&mut source, 2);
+        let told: Vec<_> = found.iter().filter_map(|(table, _)| table.as_ref()).map(names).collect();
+        let [first, second] =
+            [vec![("id", 1), ("a", 2), ("c", 3)], vec![("id", 1), ("a", 2), ("d", 3), ("c", 4)]];
+        assert_eq!(told, [first, second], "{mirror}");
+        source.teardown().expect("no failure");
+    }
+}
