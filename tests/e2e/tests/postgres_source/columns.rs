@@ -497,3 +497,25 @@ fn a_name_that_a_later_column_got_is_not_taken_for_it_in_anybodys_publication() 
         source.teardown().expect("no failure");
     }
 }
+
+#[test]
+fn rows_that_were_written_anew_are_read_after_the_changes_from_before() {
+    server().query("CREATE TABLE converted_behind (id int PRIMARY KEY, v int); INSERT INTO converted_behind VALUES (1, 10)");
+    let mut source = source(server(), config("converted_behind", &["public.converted_behind"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    // The stream comes to the change when the table has other values.
+    server().query(
+        "UPDATE converted_behind SET v = 20; ALTER TABLE converted_behind ALTER v TYPE int USING v + 1",
+    );
+    source.open(&start).expect("the stream");
+    let mut seen: Vec<Seen> = Vec::new();
+    let is_read = |row: &Seen| row.version.ordinal > u64::from(u32::MAX);
+    while !seen.iter().any(is_read) || seen.iter().all(is_read) {
+        let changes = source.read(Limits { wait_ms: 200, ..limits(1000) }).expect("changes");
+        seen.extend(rows(&changes.batch));
+    }
+    let last = seen.iter().max_by_key(|row| row.version).expect("a row");
+    assert_eq!(last.after, ["1", "21"], "{seen:?}");
+    source.teardown().expect("no failure");
+}
