@@ -236,7 +236,7 @@ impl<S: Session> Stream<S> {
                 // Whatever the reading saw was committed before now.
                 let until = log_end(side)?.lsn;
                 self.end_again(until);
-                changes.position = self.decoding.position().to_bytes();
+                changes.position = self.decoding.position();
             }
             // The session was lost, or was ended by a limit or a standby: nothing of that concerns the stream.
             Err(failure) if failure.class == tarn_sdk::FailureClass::Retry => {
