@@ -21,6 +21,7 @@ mod inspection;
 mod lsn;
 mod mapped;
 mod mark;
+mod partitions;
 mod peer;
 mod pgoutput;
 mod position;

@@ -28,6 +28,31 @@ pub(crate) struct Mark {
     pub(crate) entry: Option<Entry>,
     /// Whether its rows are, or were, to be read again.
     pub(crate) again: Again,
+    /// The partitions whose rows are to be read, where it is not those of all. An instance that starts from the position
+    /// does not know them, and reads all.
+    pub(crate) partitions: Vec<u32>,
+}
+
+impl Mark {
+    fn new(name: u64, oid: u32, file: u32, delivered: Attributes) -> Self {
+        Self { name, oid, file, delivered, entry: None, again: Again::No, partitions: Vec::new() }
+    }
+
+    /// Has the rows of some partitions read, or those of all.
+    pub(crate) fn read_again(&mut self, partitions: Option<Vec<u32>>) {
+        let is_all_due = self.again == Again::Due && self.partitions.is_empty();
+        match partitions {
+            Some(partitions) if !is_all_due => self.partitions.extend(partitions),
+            _ => self.partitions.clear(),
+        }
+        self.again = Again::Due;
+    }
+
+    /// Notes that no rows are to be read any more, but may have been.
+    pub(crate) fn read_until(&mut self, until: Lsn) {
+        self.again = Again::Until(until);
+        self.partitions.clear();
+    }
 }
 
 /// Whether the rows of a table that was written anew are read again ([`crate::stream`]'s `again`).
@@ -95,7 +120,7 @@ impl Marks {
     pub(crate) fn add(&mut self, name: &TableName, oid: u32, file: u32, delivered: Attributes) {
         let name = digest(name);
         if let Err(at) = self.place(name) {
-            self.tables.insert(at, Mark { name, oid, file, delivered, entry: None, again: Again::No });
+            self.tables.insert(at, Mark::new(name, oid, file, delivered));
         }
     }
 
@@ -212,7 +237,7 @@ impl Marks {
             let (delivered, after) = Attributes::read(after)?;
             let (oid, file) = (u32::from_le_bytes(*oid), u32::from_le_bytes(*file));
             let name = u64::from_le_bytes(*name);
-            tables.push(Mark { name, oid, file, delivered, entry: None, again: Again::No });
+            tables.push(Mark::new(name, oid, file, delivered));
             rest = after;
         }
         tables.sort_by_key(|mark| mark.name);

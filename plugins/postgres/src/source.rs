@@ -18,6 +18,7 @@ use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
+use crate::partitions::Partitions;
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
@@ -338,7 +339,9 @@ impl<P: Peer> PostgresSource<P> {
         // A table that loads now may be another one than it was when it was last mapped.
         let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
         marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
-        let tables = surroundings::look(&mut self.side, &server, &self.settings, &mut marks)?;
+        let mut partitions = Partitions::default();
+        let tables =
+            surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partitions)?;
         self.note_entries(&position.marks, &mut marks)?;
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
@@ -349,7 +352,7 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &server, &self.settings, &position.place)?;
-        let surroundings = Surroundings::new(server, &tables);
+        let surroundings = Surroundings::new(server, &tables, partitions);
         self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
         Ok(())
     }

@@ -11,7 +11,8 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, table_numbered, tables_named};
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
-use crate::mark::{Again, Mark, Marks};
+use crate::mark::{Mark, Marks};
+use crate::partitions::{Change, Partitions};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
 use crate::rewrite;
@@ -28,15 +29,20 @@ pub(crate) struct Surroundings {
     /// When it is looked at next, by the growing clock.
     next_us: u64,
     without_identity: WithoutIdentity,
+    partitions: Partitions,
 }
 
 impl Surroundings {
-    /// After a first look, which found these tables.
-    pub(crate) fn new(server: Server, tables: &HashMap<TableName, CatalogTable>) -> Self {
+    /// After a first look, which found these tables and partitions.
+    pub(crate) fn new(
+        server: Server,
+        tables: &HashMap<TableName, CatalogTable>,
+        partitions: Partitions,
+    ) -> Self {
         let mut without_identity = WithoutIdentity::default();
         without_identity.tell(tables);
         let now = clock::monotonic();
-        Self { server, next_us: next_look(now, now), without_identity }
+        Self { server, next_us: next_look(now, now), without_identity, partitions }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -53,7 +59,7 @@ impl Surroundings {
         let now = clock::monotonic();
         let is_due = now >= self.next_us;
         if is_due {
-            let tables = look(side, &self.server, settings, marks.change())?;
+            let tables = look(side, &self.server, settings, marks.change(), &mut self.partitions)?;
             self.without_identity.tell(&tables);
             self.next_us = next_look(now, clock::monotonic());
         }
@@ -74,6 +80,7 @@ pub(crate) fn look<P: Peer>(
     server: &Server,
     settings: &Settings,
     marks: &mut Marks,
+    partitions: &mut Partitions,
 ) -> Result<HashMap<TableName, CatalogTable>, Failure> {
     let horizon = horizon(side)?;
     let tables = tables_named(side, settings.tables.iter().map(|table| &table.name))?;
@@ -94,6 +101,9 @@ pub(crate) fn look<P: Peer>(
         marks.add(name, table.oid, table.file, Attributes::default());
         note_file(marks, name, table, settings.rereads);
     }
+    for (name, change) in partitions.look(side, &tables, marks.horizon)? {
+        note_partitions(marks, name, change, settings.rereads);
+    }
     marks.horizon = horizon;
     Ok(tables)
 }
@@ -109,7 +119,7 @@ pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTabl
                 "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: they \
                  are to be read again, beside the stream"
             ));
-            mark.again = Again::Due;
+            mark.read_again(None);
         } else {
             log::warn(&format!(
                 "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: at the \
@@ -120,6 +130,40 @@ pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTabl
         }
     }
     mark.file = table.file;
+}
+
+/// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.
+fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads: bool) {
+    let Change { came, left, emptied } = change;
+    let listed = |names: &mut dyn Iterator<Item = &TableName>| {
+        names.map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    if !came.is_empty() {
+        let names = listed(&mut came.iter().map(|(_, name)| name));
+        if rereads {
+            log::info(&format!(
+                "{name} has new partitions, {names}. The server does not publish what rows they had before: they are to be \
+                 read, beside the stream"
+            ));
+            if let Some(mark) = marks.get_mut(name) {
+                mark.read_again(Some(came.iter().map(|(oid, _)| *oid).collect()));
+            }
+        } else {
+            log::warn(&format!(
+                "{name} has new partitions, {names}. The server does not publish what rows they had before: these are not at \
+                 the destination until they change. Resync the mirror to have them"
+            ));
+        }
+    }
+    for (names, what) in [(left, "were detached or dropped"), (emptied, "were emptied by themselves")] {
+        if !names.is_empty() {
+            log::warn(&format!(
+                "partitions of {name} {what}: {}. The server does not publish that: their rows stay at the destination. \
+                 Delete them there, or resync the mirror, if they are to go",
+                listed(&mut names.iter())
+            ));
+        }
+    }
 }
 
 /// Every transaction with a smaller number has ended.

@@ -271,6 +271,42 @@ fn a_publication_that_was_told_to_leave_a_column_out_fails_the_mirror() {
 }
 
 #[test]
+fn rows_of_attached_partitions_arrive_and_what_partitions_take_away_is_told() {
+    let mut scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int, name text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+         CREATE TABLE items_1 PARTITION OF items FOR VALUES IN (1);
+         CREATE TABLE items_2 PARTITION OF items FOR VALUES IN (2);
+         INSERT INTO items SELECT n, 'item ' || n, 1 + n % 2 FROM generate_series(1, 100) n",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+    // Columns in another order, and rows that the stream has not.
+    let attach = |part: i32| {
+        scene.postgres.query(&format!(
+            "CREATE TABLE items_{part} (part int NOT NULL, name text, id int NOT NULL);
+             INSERT INTO items_{part} SELECT {part}, 'attached', {part}000 + n FROM generate_series(1, 20) n;
+             ALTER TABLE items ATTACH PARTITION items_{part} FOR VALUES IN ({part});
+             UPDATE items SET name = 'changed' WHERE id = {part}001"
+        ))
+    };
+    attach(3);
+    wait_for_line(&scene, &["public.items has new partitions, public.items_3"]);
+    scene.wait_until_equal(SOURCE, TARGET);
+    wait_for_line(&scene, &["the rows of public.items were read again: 20"]);
+    scene.tarn.kill();
+    attach(4);
+    scene.tarn.start_again();
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("TRUNCATE items_1; ALTER TABLE items DETACH PARTITION items_2; DROP TABLE items_2");
+    wait_for_line(&scene, &["warn", "public.items were detached or dropped: public.items_2"]);
+    wait_for_line(&scene, &["warn", "public.items were emptied by themselves: public.items_1"]);
+    scene.postgres.query("TRUNCATE items; INSERT INTO items VALUES (1, 'after', 1)");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
 fn a_column_that_somebody_drops_at_the_target_stops_the_mirror_until_it_is_back() {
     let scene = Scene::start();
     streaming(&scene);

@@ -32,6 +32,7 @@ use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::{Mapped, wanted_types};
 use crate::mark::{Again, Mark, Marks};
+use crate::partitions;
 use crate::peer::{Peer, Reads, Session};
 use crate::publication::{self, PublishedTable};
 use crate::server::{Server, log_end};
@@ -257,7 +258,7 @@ impl<S: Session> Stream<S> {
         let Some(Running { table, rows, file, .. }) = self.rereading.running.take() else { return };
         let relations = &mut self.decoding.relations;
         if relations.marks().get(&table).is_some_and(|mark| mark.file == file) {
-            relations.mark_again(&table, Again::Until(until));
+            relations.mark_read(&table, until);
             self.rereading.ended.push((table, rows));
         }
     }
@@ -312,10 +313,15 @@ impl Attempt<'_> {
         let found = self.look(&mut session)?;
         let Ready { mapped, kind, row_filter, description } = self.ready(side, found)?;
         let (id, columns) = (mapped.table.id, mapped.table.version);
-        let only = if kind == Kind::Partitioned { "" } else { "ONLY " };
         // B170: the stream has only rows that meet it.
         let conditions: Vec<String> = row_filter.map(|filter| format!("({filter})")).into_iter().collect();
-        let sql = copy_of(&format!("{only}{name}"), &mapped, &conditions);
+        let only = if kind == Kind::Partitioned { "" } else { "ONLY " };
+        // A filter may want columns that are not read.
+        let relation = match conditions.is_empty() && !self.mark.partitions.is_empty() {
+            true => partitions::rows_of(&mut session, self.mark.oid, &self.mark.partitions, &mapped)?,
+            false => format!("{only}{name}"),
+        };
+        let sql = copy_of(&relation, &mapped, &conditions);
         let version = version(self.end, log_end(&mut session)?.lsn);
         let mut reader = Reader::new(session.0);
         reader.open_now(&sql, mapped, version)?;

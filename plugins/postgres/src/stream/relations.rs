@@ -250,10 +250,10 @@ impl Relations {
         }
     }
 
-    /// Marks whether a table is read again.
-    pub(super) fn mark_again(&mut self, name: &TableName, again: Again) {
+    /// Marks a table as read again, as it was before a place.
+    pub(super) fn mark_read(&mut self, name: &TableName, until: Lsn) {
         if let Some(mark) = self.marks.change().get_mut(name) {
-            mark.again = again;
+            mark.read_until(until);
         }
         self.follow_marks();
     }

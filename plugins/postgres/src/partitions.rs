@@ -1,0 +1,231 @@
+//! Partitions that come to a mapped table, or leave it.
+//!
+//! The stream has what is done to a partition as what is done to its table, while it is one. It says nothing of the rows that
+//! a table had when it was attached, of those that a partition takes away when it is detached or dropped, and of a partition
+//! that is emptied by itself. So the partitions are compared from look to look.
+
+use std::collections::HashMap;
+
+use tarn_batch::Table;
+use tarn_sdk::Failure;
+use tarn_sdk::postgres::Row;
+use tarn_sdk::sql::postgres::{ident, qualified};
+
+use crate::catalog::{CatalogTable, Kind};
+use crate::mapped::Mapped;
+use crate::peer::{Reads, flag, number, text};
+use crate::rewrite::is_younger;
+use crate::table_name::TableName;
+
+/// The partitions of each partitioned table, by its number, as they were at the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Partitions(HashMap<u32, HashMap<u32, Leaf>>);
+
+/// A partition with rows of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Leaf {
+    name: TableName,
+    file: u32,
+    /// Whether the server counts no pages: it was emptied, and not looked through since.
+    is_blank: bool,
+    /// The transactions that put it below its table, and each table between the two, lower 32 bits of their numbers.
+    linked_by: Vec<u32>,
+}
+
+/// What became of a table's partitions since the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Those that came, by their numbers: their rows are to be read.
+    pub(crate) came: Vec<(u32, TableName)>,
+    /// Those that were detached or dropped.
+    pub(crate) left: Vec<TableName>,
+    /// Those that were emptied, where that is not the whole table's emptying, which the stream tells.
+    pub(crate) emptied: Vec<TableName>,
+}
+
+impl Change {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Partitions {
+    /// Looks at the partitions of those of the tables that have some. A first look knows those that came by their
+    /// transactions, which are not older than `horizon`; 0 where there is none.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering.
+    pub(crate) fn look<'t>(
+        &mut self,
+        side: &mut impl Reads,
+        tables: &'t HashMap<TableName, CatalogTable>,
+        horizon: u64,
+    ) -> Result<Vec<(&'t TableName, Change)>, Failure> {
+        let partitioned = || tables.iter().filter(|(_, table)| table.kind == Kind::Partitioned);
+        if partitioned().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = leaves(side, partitioned().map(|(_, table)| table.oid))?;
+        let mut changes = Vec::new();
+        let mut now = HashMap::new();
+        for (name, table) in partitioned() {
+            let leaves = found.remove(&table.oid).unwrap_or_default();
+            let change = change(self.0.get(&table.oid), &leaves, horizon);
+            if !change.is_none() {
+                changes.push((name, change));
+            }
+            now.insert(table.oid, leaves);
+        }
+        self.0 = now;
+        Ok(changes)
+    }
+}
+
+fn change(before: Option<&HashMap<u32, Leaf>>, now: &HashMap<u32, Leaf>, horizon: u64) -> Change {
+    let mut change = Change::default();
+    let Some(before) = before else {
+        let is_young = |leaf: &Leaf| leaf.linked_by.iter().any(|link| is_younger(*link, horizon));
+        let came = now.iter().filter(|(_, leaf)| horizon > 0 && is_young(leaf));
+        change.came = came.map(|(oid, leaf)| (*oid, leaf.name.clone())).collect();
+        return change;
+    };
+    let mut stayed = Vec::new();
+    for (oid, leaf) in now {
+        match before.get(oid) {
+            Some(earlier) if earlier.linked_by == leaf.linked_by => stayed.push((earlier, leaf)),
+            _ => change.came.push((*oid, leaf.name.clone())),
+        }
+    }
+    // Of those that left and came back the rows are read, but those that were deleted meanwhile are not seen to be.
+    let is_away =
+        |(oid, earlier): &(&u32, &Leaf)| now.get(oid).is_none_or(|leaf| leaf.linked_by != earlier.linked_by);
+    change.left = before.iter().filter(is_away).map(|(_, leaf)| leaf.name.clone()).collect();
+    let is_another = |(earlier, leaf): &&(&Leaf, &Leaf)| earlier.file != leaf.file;
+    if stayed.iter().any(|pair| !is_another(&pair)) {
+        let emptied = stayed.iter().filter(is_another).filter(|(_, leaf)| leaf.is_blank);
+        change.emptied = emptied.map(|(_, leaf)| leaf.name.clone()).collect();
+    }
+    change
+}
+
+/// What to read for the rows of some partitions of a table: those that are its partitions still. Who has locked the table
+/// keeps them so.
+///
+/// # Errors
+/// Whatever keeps the server from answering.
+pub(crate) fn rows_of(
+    side: &mut impl Reads,
+    table: u32,
+    partitions: &[u32],
+    mapped: &Mapped,
+) -> Result<String, Failure> {
+    let partitions: Vec<String> = partitions.iter().map(u32::to_string).collect();
+    let rows = side.read(&format!(
+        "SELECT n.nspname, c.relname
+         FROM pg_catalog.pg_partition_tree({table}::oid::regclass) AS t
+         JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE c.oid IN ({})",
+        partitions.join(", ")
+    ))?;
+    let columns: Vec<String> = mapped.table.columns.iter().map(|column| ident(&column.name)).collect();
+    let columns = columns.join(", ");
+    // Partitions have their columns in orders of their own.
+    let mut selects = Vec::new();
+    for row in &rows {
+        selects.push(format!("SELECT {columns} FROM ONLY {}", qualified(text(row, 0)?, text(row, 1)?)));
+    }
+    if selects.is_empty() {
+        let Table { schema, name, .. } = &mapped.table;
+        selects.push(format!("SELECT {columns} FROM {} LIMIT 0", qualified(schema, name)));
+    }
+    Ok(format!("({})", selects.join(" UNION ALL ")))
+}
+
+/// The partitions of tables, by the tables' numbers and their own.
+fn leaves(
+    side: &mut impl Reads,
+    tables: impl Iterator<Item = u32>,
+) -> Result<HashMap<u32, HashMap<u32, Leaf>>, Failure> {
+    let tables: Vec<String> = tables.map(|oid| oid.to_string()).collect();
+    let rows = side.read(&format!(
+        "SELECT r.oid, t.relid::oid, t.parentrelid::oid, t.isleaf AND c.relkind = 'r', i.xmin, n.nspname, c.relname,
+                c.relfilenode, c.relpages = 0 AND c.reltuples <= 0
+         FROM pg_catalog.pg_class AS r
+         CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
+         JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = t.relid AND i.inhparent = t.parentrelid
+         WHERE t.level > 0 AND r.oid IN ({})",
+        tables.join(", ")
+    ))?;
+    // Where each is put, and by which transaction.
+    let mut links: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+    for row in &rows {
+        links.insert((number(row, 0)?, number(row, 1)?), (number(row, 2)?, number(row, 4)?));
+    }
+    let mut found: HashMap<u32, HashMap<u32, Leaf>> = HashMap::new();
+    for row in rows.iter().filter(|row| flag(row, 3)) {
+        let (root, oid): (u32, u32) = (number(row, 0)?, number(row, 1)?);
+        let above = |at: &u32| links.get(&(root, *at)).map(|(parent, _)| *parent);
+        let linked_by = std::iter::successors(Some(oid), above)
+            .filter_map(|at| links.get(&(root, at)).map(|(_, by)| *by))
+            .collect();
+        found.entry(root).or_default().insert(oid, leaf(row, linked_by)?);
+    }
+    Ok(found)
+}
+
+fn leaf(row: &Row, linked_by: Vec<u32>) -> Result<Leaf, Failure> {
+    Ok(Leaf {
+        name: TableName::new(text(row, 5)?, text(row, 6)?),
+        file: number(row, 7)?,
+        is_blank: flag(row, 8),
+        linked_by,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves(leaves: &[(u32, u32, u32)]) -> HashMap<u32, Leaf> {
+        let leaf = |&(oid, file, by): &(u32, u32, u32)| {
+            let name = TableName::new("public", format!("p{oid}"));
+            (oid, Leaf { name, file, is_blank: file > 100, linked_by: vec![by] })
+        };
+        leaves.iter().map(leaf).collect()
+    }
+
+    fn names(names: &[TableName]) -> Vec<String> {
+        let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_came_is_told_by_its_transaction_at_first_and_by_the_look_before_later() {
+        let now = leaves(&[(1, 10, 500), (2, 20, 1000), (3, 30, 1007)]);
+        let mut came: Vec<u32> = change(None, &now, 1000).came.into_iter().map(|(oid, _)| oid).collect();
+        came.sort_unstable();
+        assert_eq!(came, [2, 3]);
+        assert!(change(None, &now, 0).is_none());
+        // An old transaction that goes on holds the horizon back.
+        let before = leaves(&[(1, 10, 500), (2, 20, 1000)]);
+        assert_eq!(change(Some(&before), &now, 400).came, [(3, TableName::new("public", "p3"))]);
+        assert!(change(Some(&now), &now, 400).is_none());
+    }
+
+    #[test]
+    fn what_left_and_what_was_emptied_by_itself_are_told() {
+        let before = leaves(&[(1, 10, 500), (2, 20, 500), (3, 30, 500)]);
+        let left = change(Some(&before), &leaves(&[(1, 10, 500), (3, 30, 900)]), 0);
+        assert_eq!(names(&left.left), ["public.p2", "public.p3"]);
+        assert_eq!(left.came, [(3, TableName::new("public", "p3"))]);
+        // Files above 100 are of emptied partitions; one that was packed has another file and pages.
+        let emptied = change(Some(&before), &leaves(&[(1, 10, 500), (2, 21, 500), (3, 130, 500)]), 0);
+        assert_eq!(names(&emptied.emptied), ["public.p3"]);
+        // The whole table was emptied.
+        assert!(change(Some(&before), &leaves(&[(1, 110, 500), (2, 120, 500), (3, 130, 500)]), 0).is_none());
+    }
+}
