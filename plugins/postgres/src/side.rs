@@ -77,7 +77,7 @@ impl<P: Peer> Side<P> {
     /// Reads at the moment that left out values are read at.
     pub(crate) fn read_then(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         match &mut self.moment {
-            Moment::Held(held) => held.read(sql),
+            Moment::Held(held) => held.try_read(sql),
             Moment::Now | Moment::Passed => self.read(sql),
         }
     }

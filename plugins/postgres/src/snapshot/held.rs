@@ -5,6 +5,7 @@ use tarn_sdk::{Failure, Snapshot};
 
 use crate::peer::{Reads, Session, single, text};
 use crate::server::{LOG_END, lsn};
+use crate::side::is_lost;
 
 /// A session whose open transaction keeps a snapshot alive.
 #[derive(Debug)]
@@ -37,6 +38,15 @@ impl<S: Session> Held<S> {
     /// Reads at the point.
     pub(crate) fn read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         self.session.query(sql)
+    }
+
+    /// Reads at the point what may be refused, and keeps the point where it is.
+    pub(crate) fn try_read(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        let outcome = self.session.query(&format!("SAVEPOINT tarn; {sql}; RELEASE SAVEPOINT tarn"));
+        if outcome.as_ref().is_err_and(|error| !is_lost(error)) {
+            self.session.query("ROLLBACK TO SAVEPOINT tarn; RELEASE SAVEPOINT tarn")?;
+        }
+        outcome
     }
 
     /// The last commit that the point may see; 0 where the stream starts right at it.

@@ -12,13 +12,20 @@
 //! the point has the change that took it away among those changes, and for all later ones the destination
 //! has every row as it was at the point.
 
+use tarn_batch::Column;
 use tarn_sdk::Failure;
+use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::{ident, literal, qualified};
 
 use super::relations::{Cell, Replicated};
+use crate::catalog;
 use crate::peer::Peer;
 use crate::pgoutput::{Datum, Old, Tuple};
 use crate::side::Side;
+
+/// SQLSTATE of a column that does not exist, and of a table.
+const UNDEFINED_COLUMN: &str = "42703";
+const UNDEFINED_TABLE: &str = "42P01";
 
 /// A value read from the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,23 +74,24 @@ pub(super) fn fetch<P: Peer>(
     if missing.is_empty() || matches!(old, Old::Full(_)) {
         return Ok(Found::Values(Vec::new()));
     }
-    let Some(condition) = condition(replicated, &data) else { return Ok(Found::Values(Vec::new())) };
-    let selected: Vec<String> =
-        missing.iter().map(|column| format!("t.{}", ident(&columns[*column].name))).collect();
-    let table = replicated.table();
-    let sql = format!(
-        "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
-        selected.join(", "),
-        qualified(&table.schema, &table.name)
-    );
-    let rows = match when {
-        When::Then => side.read_then(&sql)?,
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let Some(sql) = select(replicated, &names, &missing, &data) else { return Ok(Found::Values(Vec::new())) };
+    let (rows, missing) = match when {
+        When::Then => match side.read_then(&sql) {
+            Err(error) if error.sqlstate == UNDEFINED_COLUMN => {
+                match read_renamed(side, replicated, missing, &data)? {
+                    Some(read) => read,
+                    None => return Ok(Found::Values(Vec::new())),
+                }
+            }
+            outcome => (outcome?, missing),
+        },
         When::Now => match side.read(&sql) {
             // The stream is behind another change of the columns. The rows are read again once it is not.
-            Err(error) if ["42703", "42P01"].contains(&error.sqlstate.as_str()) => {
+            Err(error) if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) => {
                 return Ok(Found::Values(Vec::new()));
             }
-            outcome => outcome?,
+            outcome => (outcome?, missing),
         },
     };
     let Some(row) = rows.into_iter().next() else { return Ok(Found::Gone) };
@@ -91,14 +99,54 @@ pub(super) fn fetch<P: Peer>(
     Ok(Found::Values(fetched.collect()))
 }
 
+/// Reads where columns have other names than when the stream's row was written, and which of those that are missing there
+/// still are; nothing where there are none, or the row cannot be found any more.
+fn read_renamed<P: Peer>(
+    side: &mut Side<P>,
+    replicated: &Replicated,
+    mut missing: Vec<usize>,
+    data: &[Datum<'_>],
+) -> Result<Option<(Vec<Row>, Vec<usize>)>, Failure> {
+    let table = replicated.table();
+    let Some(now) = catalog::table_numbered(side, table.id)? else { return Ok(None) };
+    // A column that was dropped since has no name, and its values are nowhere.
+    let name = |column: &Column| {
+        let found = now.columns.iter().find(|found| found.attribute == column.attribute);
+        found.map_or("", |found| found.name.as_str())
+    };
+    let names: Vec<&str> = table.columns.iter().map(name).collect();
+    missing.retain(|column| !names[*column].is_empty());
+    if missing.is_empty() || replicated.mapped.key().iter().any(|column| names[*column].is_empty()) {
+        return Ok(None);
+    }
+    let Some(sql) = select(replicated, &names, &missing, data) else { return Ok(None) };
+    match side.read_then(&sql) {
+        Err(error) if error.sqlstate == UNDEFINED_COLUMN => {
+            Err(Failure::retry("table_changed_meanwhile", error.message).with_table(table.qualified_name()))
+        }
+        rows => Ok(Some((rows?, missing))),
+    }
+}
+
+/// What reads columns of the row with a key; nothing where the key is not all there.
+fn select(replicated: &Replicated, names: &[&str], wanted: &[usize], data: &[Datum<'_>]) -> Option<String> {
+    let condition = condition(replicated, names, data)?;
+    let table = replicated.table();
+    let selected: Vec<String> = wanted.iter().map(|column| format!("t.{}", ident(names[*column]))).collect();
+    Some(format!(
+        "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
+        selected.join(", "),
+        qualified(&table.schema, &table.name)
+    ))
+}
+
 /// The row's key as a condition. The literals take the types of their columns (B020, B086).
-fn condition(replicated: &Replicated, data: &[Datum<'_>]) -> Option<String> {
-    let columns = &replicated.table().columns;
+fn condition(replicated: &Replicated, names: &[&str], data: &[Datum<'_>]) -> Option<String> {
     let mut conditions = Vec::new();
     for key in replicated.mapped.key() {
         let Datum::Text(text) = data.get(key)? else { return None };
         let text = std::str::from_utf8(text).ok()?;
-        conditions.push(format!("t.{} = {}", ident(&columns[key].name), literal(text)));
+        conditions.push(format!("t.{} = {}", ident(names[key]), literal(text)));
     }
     (!conditions.is_empty()).then(|| conditions.join(" AND "))
 }

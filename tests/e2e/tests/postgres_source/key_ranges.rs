@@ -139,7 +139,7 @@ fn a_key_that_is_ordered_otherwise_now_has_no_ranges() {
         (
             "keyless",
             "ALTER TABLE keyless DROP CONSTRAINT keyless_pkey, ALTER k0 DROP NOT NULL;
-             UPDATE keyless SET k0 = NULL WHERE n = 7",
+             INSERT INTO keyless VALUES (20001, NULL, 'x')",
         ),
     ] {
         let data_type = if name == "collated" { "text" } else { "int" };
@@ -157,7 +157,7 @@ fn a_key_that_is_ordered_otherwise_now_has_no_ranges() {
             // It goes by its number.
             assert!((500..=3000).contains(&rows), "{rows}");
         } else {
-            assert_eq!(rows, 20_000, "{name}");
+            assert_eq!(rows, if name == "keyless" { 20_001 } else { 20_000 }, "{name}");
         }
         source.teardown().expect("no failure");
     }
