@@ -1,7 +1,7 @@
 //! A mirror as its guests are told of it: JSON in the form that `wit/README.md` lists.
 
 use serde_json::json;
-use tarn_model::{MirrorSpec, Peer, PeerConfig, Position, TableMapping};
+use tarn_model::{MirrorSpec, Peer, PeerConfig, Position, TableEngine, TableMapping};
 
 use crate::{queue_settings, usual_types};
 
@@ -35,7 +35,11 @@ pub(crate) fn source(
 ) -> String {
     // A table has its columns; only who reads messages one by one has to be told of them.
     let relations = if destination.config.is_queue() { queue_settings::relations(spec) } else { "none" };
-    let table = |table: &TableMapping| json!({"source": table.source, "exclude": table.exclude});
+    let table = |table: &TableMapping| {
+        let keeps_none = !spec.do_initial_snapshot || table.engine == TableEngine::Null;
+        let lacks_rows = keeps_none && !destination.config.is_queue();
+        json!({"source": table.source, "exclude": table.exclude, "lacksRows": lacks_rows})
+    };
     json!({
         "mirror": spec.name,
         "slot": spec.slot(),

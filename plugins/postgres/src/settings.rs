@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tarn_sdk::{Failure, Relations, SourceConfig};
+use tarn_sdk::{Failure, Relations, SourceConfig, SourceTable};
 
 use crate::mark::Marks;
 use crate::position::Position;
@@ -62,6 +62,8 @@ pub(crate) struct MappedTable {
     pub(crate) exclude: Vec<String>,
     /// Whether the destination may lack rows of it that the stream changes.
     pub(crate) loading: bool,
+    /// Whether the destination has none of the rows from before the stream, or keeps none.
+    pub(crate) lacks_rows: bool,
 }
 
 impl Settings {
@@ -76,7 +78,8 @@ impl Settings {
                 Some(name) => {
                     let loading = loading.contains(&name);
                     places.entry(name.clone()).or_insert(tables.len());
-                    tables.push(MappedTable { index, name, exclude: table.exclude, loading });
+                    let SourceTable { exclude, lacks_rows, .. } = table;
+                    tables.push(MappedTable { index, name, exclude, loading, lacks_rows });
                 }
                 None => unreadable.push((index, table.source)),
             }
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn tables_are_found_however_the_host_writes_them() {
-        let table = |source: &str| SourceTable { source: source.to_owned(), exclude: Vec::new() };
+        let table = |source: &str| SourceTable { source: source.to_owned(), ..SourceTable::default() };
         let settings = Settings::new(SourceConfig {
             tables: vec![table("public.a"), table("nowhere"), table(r#""Sales"."Q1""#)],
             loading: vec!["Sales.Q1".to_owned()],

@@ -11,6 +11,7 @@ mod ahead;
 mod deferred;
 mod described;
 mod due;
+mod excluded;
 pub(crate) mod identity;
 mod in_progress;
 mod joined;
@@ -524,7 +525,7 @@ impl Decoding {
             return Ok(());
         }
         let found = match change.new {
-            Some(new) if replicated.may_lack_what_was_written_anew(Lsn(header.version.commit)) => {
+            Some(new) if replicated.lacks(Lsn(header.version.commit)) => {
                 loading::fetch(side, When::Now, replicated, new, change.old)?
             }
             Some(new)

@@ -56,6 +56,9 @@ pub struct SourceTable {
     pub source: String,
     /// Columns that are not replicated.
     pub exclude: Vec<String>,
+    /// Whether the destination has none of the rows from before the stream, or keeps none at all: values that changes leave out
+    /// are read from the table, for there is nothing else to take them from.
+    pub lacks_rows: bool,
 }
 
 /// What a destination is configured with.

@@ -17,10 +17,10 @@ fn clickhouse_failure(code: u32) -> Failure {
 fn absent_settings_have_defaults_and_unknown_ones_are_ignored() {
     let config: SourceConfig = serde_json::from_str(
         r#"{"mirror": "m", "publicationManaged": true, "messages": true, "fromTheFuture": [1],
-            "tables": [{"source": "public.users", "exclude": ["c"], "more": {}}]}"#,
+            "tables": [{"source": "public.users", "exclude": ["c"], "lacksRows": true, "more": {}}]}"#,
     )
     .unwrap();
-    let table = SourceTable { source: "public.users".into(), exclude: vec!["c".into()] };
+    let table = SourceTable { source: "public.users".into(), exclude: vec!["c".into()], lacks_rows: true };
     assert_eq!(
         config,
         SourceConfig {

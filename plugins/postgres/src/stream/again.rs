@@ -6,10 +6,8 @@
 //! row that has changed, gone or come in the meantime has these later versions, whichever of the two arrives first. That is
 //! how a load beside the stream comes out right, too.
 //!
-//! It begins between two transactions, behind the change that wrote the rows anew ([`super::due`]), and only where the host
-//! knows the columns that the table has: then the stream is not behind a change of them that the rows that are read have in
-//! them. Where the stream has not described the table yet, and
-//! its columns are those that it had, the host is told of them with the first rows. The statement that looks holds the table's lock from
+//! It begins between two transactions, behind the change that wrote the rows anew and behind every change of the columns that the
+//! rows that are read have ([`super::due`]). Where the host does not know these, it is told of them with the first rows. The statement that looks holds the table's lock from
 //! before it reads, so the columns stay until the end. Where the stream has another description or a TRUNCATE before
 //! that, or the reading fails, it is given up and begun again later: the stream goes on.
 //!
@@ -24,6 +22,7 @@ use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
 
 use super::due::Due;
+use super::excluded;
 use super::{Relations, Stream};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable, Kind};
@@ -202,7 +201,8 @@ impl<S: Session> Stream<S> {
             }
         }
         let Some((_, mapping, mark)) = first else { return Ok(()) };
-        let attempt = Attempt { server: self.surroundings.server(), settings, mapping, mark, end, relations };
+        let (server, columns) = (self.surroundings.server(), due.columns_of(&mapping.name));
+        let attempt = Attempt { server, settings, mapping, mark, end, columns, relations };
         match attempt.start(side) {
             Ok(running) => {
                 log::info(&format!("reading the rows of {} again", running.table));
@@ -213,7 +213,8 @@ impl<S: Session> Stream<S> {
                 // What was emptied before this is empty, or has rows that are read.
                 self.decoding.relations.take_emptied();
             }
-            Err(failure) => self.rereading.delay(&mapping.name, now, &failure),
+            Err(NotNow::Columns(version)) => due.await_columns(&mapping.name, version, log_end(side)?.lsn),
+            Err(NotNow::Failed(failure)) => self.rereading.delay(&mapping.name, now, &failure),
         }
         Ok(())
     }
@@ -283,7 +284,22 @@ struct Attempt<'a> {
     mark: &'a Mark,
     /// Where the stream is.
     end: Lsn,
+    /// The version of its columns that the stream has every change before.
+    columns: Option<u32>,
     relations: &'a Relations,
+}
+
+/// Why a table cannot be read now.
+enum NotNow {
+    /// The stream may be behind a change of its columns, which are of this version.
+    Columns(u32),
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for NotNow {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// A table as it is read.
@@ -300,7 +316,7 @@ impl Attempt<'_> {
     ///
     /// # Errors
     /// Why it cannot be read now.
-    fn start<P: Peer>(&self, side: &mut Side<P>) -> Result<Running<P::Session>, Failure> {
+    fn start<P: Peer>(&self, side: &mut Side<P>) -> Result<Running<P::Session>, NotNow> {
         // Without a connection and a lock of its own, for it may be long until it can be read.
         let found = self.look(side)?;
         self.ready(side, found)?;
@@ -346,22 +362,25 @@ impl Attempt<'_> {
         &self,
         side: &mut Side<P>,
         (table, published): (CatalogTable, Option<PublishedTable>),
-    ) -> Result<Ready, Failure> {
+    ) -> Result<Ready, NotNow> {
         if (table.oid, table.file) != (self.mark.oid, self.mark.file) {
-            return Err(Failure::retry("table_changed_meanwhile", "it was written anew once more"));
+            return Err(Failure::retry("table_changed_meanwhile", "it was written anew once more").into());
         }
         let mut types = Types::default();
         types.look_up(side, wanted_types(&table, self.mapping, published.as_ref()))?;
         let mapped = Mapped::from_catalog(&table, self.mapping, published.as_ref(), &types);
+        excluded::require_there(self.mapping, &table, &self.mark.delivered, &mapped.table)?;
         let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
-        let description = if self.relations.knew(&self.mapping.name, mapped.table.id, &numbers) {
+        let version = mapped.table.version;
+        let description = if self.relations.knows(mapped.table.id, version) {
+            None
+        } else if self.columns == Some(version)
+            || self.relations.knew(&self.mapping.name, mapped.table.id, &numbers)
+        {
             let fills = fill::fills(&mapped.table, &mapped.decoders, &table, &Attributes::default());
             Some(Description { fills, ..mapped.table.clone().into() })
-        } else if self.relations.knows(mapped.table.id, mapped.table.version) {
-            None
         } else {
-            let message = "its columns changed, which the stream tells with the table's next row";
-            return Err(Failure::retry("columns_not_described", message));
+            return Err(NotNow::Columns(version));
         };
         let row_filter = published.and_then(|published| published.row_filter);
         Ok(Ready { mapped, kind: table.kind, row_filter, description })

@@ -88,7 +88,7 @@ impl Described<'_> {
         }
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
-        Ok(Replicated::new(relation.oid, mapped, cells, mapping.loading))
+        Ok(Replicated::new(relation.oid, mapped, cells, mapping))
     }
 
     /// A column that the stream had and the table still has may only be missing where the publication leaves

@@ -4,7 +4,10 @@
 //! anew. What was committed before they were has its values from before, and is in the stream: were the rows read at a
 //! place before that, these changes would be later than the rows, and win.
 //!
-//! A table that could not be read (somebody has its lock, the stream has not described its columns, a connection was
+//! Where the host does not know the table's columns, the stream has to pass the place that the log was at when they were seen,
+//! too: it is not behind a change of them then, and the host can be told of them though no row follows.
+//!
+//! A table that could not be read (somebody has its lock, a connection was
 //! not to be had) is tried again from time to time, the one first that was not tried for longest, and the log says why.
 
 use std::collections::HashMap;
@@ -31,6 +34,8 @@ struct Waiting {
     file: u32,
     /// What the stream has to pass.
     after: Lsn,
+    /// The version of its columns, where these were seen at that place.
+    columns: Option<u32>,
     /// When it is tried next, by the growing clock.
     next_us: u64,
     /// Why it could not be read, as the log has it.
@@ -58,7 +63,8 @@ impl Due {
         if mark.again != Again::Due || self.tables.get(table).is_some_and(|known| known.file == mark.file) {
             return Ok(());
         }
-        let waiting = Waiting { file: mark.file, after: log_end()?, next_us: 0, told: String::new() };
+        let after = log_end()?;
+        let waiting = Waiting { file: mark.file, after, columns: None, next_us: 0, told: String::new() };
         self.tables.insert(table.clone(), waiting);
         Ok(())
     }
@@ -67,6 +73,19 @@ impl Due {
     pub(super) fn turn_of(&self, table: &TableName, end: Lsn, now: u64) -> Option<u64> {
         let waiting = self.tables.get(table)?;
         (end >= waiting.after && now >= waiting.next_us).then_some(waiting.next_us)
+    }
+
+    /// The version of a table's columns that the stream has every change before, once it has passed what it has to.
+    pub(super) fn columns_of(&self, table: &TableName) -> Option<u32> {
+        self.tables.get(table)?.columns
+    }
+
+    /// Has a table wait until the stream has passed `after`, the log's end after its columns were seen to be of a version.
+    pub(super) fn await_columns(&mut self, table: &TableName, version: u32, after: Lsn) {
+        if let Some(waiting) = self.tables.get_mut(table) {
+            waiting.after = after;
+            waiting.columns = Some(version);
+        }
     }
 
     /// Notes that a table could not be read; whether the log has to be told why.
@@ -127,6 +146,17 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_were_seen_are_known_behind_that_place_until_the_file_is_another() {
+        let (mut due, name) = (Due::default(), TableName::new("public", "t"));
+        noted(&mut due, &name, 1, 100);
+        due.await_columns(&name, 7, Lsn(150));
+        assert_eq!((due.turn_of(&name, Lsn(149), 5), due.turn_of(&name, Lsn(150), 5)), (None, Some(0)));
+        assert_eq!(due.columns_of(&name), Some(7));
+        noted(&mut due, &name, 2, 200);
+        assert_eq!(due.columns_of(&name), None);
+    }
+
+    #[test]
     fn a_table_that_could_not_be_read_is_tried_later_and_its_reason_told_once() {
         let (mut due, name) = (Due::default(), TableName::new("public", "t"));
         noted(&mut due, &name, 1, 100);
@@ -137,6 +167,6 @@ mod tests {
         assert_eq!(due.turn_of(&name, Lsn(100), next), Some(next));
         due.hurry(&name);
         assert_eq!((due.turn_of(&name, Lsn(100), 0), due.is_time(0)), (Some(0), true));
-        assert!(due.delay(&name, 10, "not described"));
+        assert!(due.delay(&name, 10, "away"));
     }
 }

@@ -6,6 +6,7 @@ use tarn_batch::{Table, TableIndex};
 use tarn_sdk::{Description, Failure, Fill, log};
 
 use super::described::Described;
+use super::excluded;
 use super::joined::joined;
 use super::visibility::await_definition;
 use super::{Outgoing, Turn};
@@ -64,6 +65,7 @@ pub(crate) struct Replicated {
     /// What becomes of each column of its tuples.
     pub(super) cells: Vec<Cell>,
     loading: bool,
+    lacks_rows: bool,
     /// When it came into the publication, where the stream is behind that.
     entry: Option<Entry>,
     /// Whether its rows are read again.
@@ -106,12 +108,13 @@ pub(super) enum Learned {
 }
 
 impl Replicated {
-    pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, loading: bool) -> Self {
+    pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, mapping: &MappedTable) -> Self {
         Self {
             oid,
             mapped,
             cells,
-            loading,
+            loading: mapping.loading,
+            lacks_rows: mapping.lacks_rows,
             entry: None,
             again: Again::No,
             fills: Vec::new(),
@@ -142,10 +145,11 @@ impl Replicated {
         self.loading || self.entry.is_some_and(|entry| commit < entry.until)
     }
 
-    /// Whether what a change of this commit leaves out may be what the rows got when they were written anew.
+    /// Whether the destination may lack what a change of this commit leaves out, and nothing says when it will not: the rows
+    /// were written anew, or it never got them.
     #[inline]
-    pub(super) fn may_lack_what_was_written_anew(&self, commit: Lsn) -> bool {
-        self.again.may_lack(commit)
+    pub(super) fn lacks(&self, commit: Lsn) -> bool {
+        self.lacks_rows || self.again.may_lack(commit)
     }
 
     /// The table as the host is told of it.
@@ -373,6 +377,7 @@ impl Relations {
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
+            excluded::require_there(mapping, catalog, &delivered, replicated.table())?;
             replicated.delivered = replicated.places_of(&delivered, catalog);
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {

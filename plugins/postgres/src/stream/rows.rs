@@ -158,6 +158,8 @@ mod tests {
     use super::*;
     use crate::mapped::Mapped;
     use crate::pgoutput::{Message, message};
+    use crate::settings::MappedTable;
+    use crate::table_name::TableName;
     use crate::value::Decoder;
 
     #[test]
@@ -176,7 +178,9 @@ mod tests {
         let table = Table { id: 7, schema, name, version: 1, columns };
         let mapped = Mapped { table, decoders: vec![Decoder::Text; 2], sent: None };
         let cell = || Cell::Decoded { decoder: Decoder::Text, in_key: false };
-        let mut replicated = Replicated::new(7, mapped, vec![cell(), cell()], false);
+        let (name, exclude) = (TableName::new("public", "t"), Vec::new());
+        let mapping = MappedTable { index: 0, name, exclude, loading: false, lacks_rows: false };
+        let mut replicated = Replicated::new(7, mapped, vec![cell(), cell()], &mapping);
         let limits = Limits { rows_max: 9, bytes_max: 9, wait_ms: 0 };
         let (writer, schema) = (BatchWriter::with_capacity(64), Vec::new());
         let mut out = Outgoing { generation: 1, writer, schema, log: None, limits };

@@ -79,6 +79,7 @@ mod tests {
             name: TableName::new("public", "t"),
             exclude: exclude.iter().map(|name| (*name).to_owned()).collect(),
             loading: false,
+            lacks_rows: false,
         }
     }
 

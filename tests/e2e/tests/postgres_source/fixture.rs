@@ -193,7 +193,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         publication_managed: true,
         tables: tables
             .iter()
-            .map(|table| SourceTable { source: (*table).to_owned(), exclude: Vec::new() })
+            .map(|table| SourceTable { source: (*table).to_owned(), ..SourceTable::default() })
             .collect(),
         loading: Vec::new(),
         messages: false,

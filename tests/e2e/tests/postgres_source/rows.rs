@@ -133,8 +133,11 @@ fn excluded_columns_never_come() {
     // B098.
     server().query("CREATE TABLE excluding (id int PRIMARY KEY, secret text, t text)");
     let mut config = config("excluding", &[]);
-    config.tables =
-        vec![SourceTable { source: "public.excluding".to_owned(), exclude: vec!["secret".to_owned()] }];
+    config.tables = vec![SourceTable {
+        source: "public.excluding".to_owned(),
+        exclude: vec!["secret".to_owned()],
+        ..SourceTable::default()
+    }];
     let mut source = source(server(), config);
     assert_eq!(source.schema().expect("the schema")[0].table.columns.len(), 2);
     let start = source.setup().expect("a slot");

@@ -27,7 +27,7 @@ fn everything_is_told_at_once_with_its_place_and_a_remedy() {
     let names: Vec<String> = tables.iter().map(|table| format!("public.{table}")).collect();
     let mut config = config("bad", &names.iter().map(String::as_str).collect::<Vec<_>>());
     config.tables[0].exclude = vec!["id".to_owned(), "nothing".to_owned()];
-    config.tables.push(SourceTable { source: "no_schema".to_owned(), exclude: Vec::new() });
+    config.tables.push(SourceTable { source: "no_schema".to_owned(), ..SourceTable::default() });
     (config.publication, config.publication_managed) = ("nowhere".to_owned(), false);
     let problems = source(server, config).validate().expect("an answer");
     let table = |index: usize| format!("table_mappings[{index}].source_table_identifier");

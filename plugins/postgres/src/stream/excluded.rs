@@ -1,0 +1,74 @@
+//! Columns that are left out by their names, and change these.
+
+use tarn_batch::Table;
+use tarn_sdk::Failure;
+
+use crate::attributes::Attributes;
+use crate::catalog::CatalogTable;
+use crate::settings::MappedTable;
+
+/// Refuses columns that were not delivered before where one that is left out is not there any more: it may be the same
+/// one under another name, and nobody asked for its values. Nothing tells it from one that was dropped, for numbers
+/// of columns that are left out are not kept.
+///
+/// # Errors
+/// `excluded_column_gone`.
+pub(super) fn require_there(
+    mapping: &MappedTable,
+    catalog: &CatalogTable,
+    delivered: &Attributes,
+    table: &Table,
+) -> Result<(), Failure> {
+    if mapping.exclude.is_empty() || delivered.is_empty() {
+        return Ok(());
+    }
+    let is_there = |name: &String| catalog.columns.iter().any(|column| column.name == *name);
+    let gone: Vec<&str> = mapping.exclude.iter().filter(|name| !is_there(name)).map(String::as_str).collect();
+    let new = table.columns.iter().filter(|column| !delivered.contains(column.attribute));
+    let new: Vec<&str> = new.map(|column| column.name.as_str()).collect();
+    if gone.is_empty() || new.is_empty() {
+        return Ok(());
+    }
+    let (gone, new) = (gone.join(", "), new.join(", "));
+    let message = format!(
+        "{gone}, which is left out, is not there any more, and {new} is new: it may be the same column"
+    );
+    Err(Failure::permanent("excluded_column_gone", message)
+        .with_hint(format!(
+            "edit the mirror: leave {new} out as well, or leave {gone} out no longer; then resume it"
+        ))
+        .with_table(mapping.name.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::fixture;
+    use crate::mapped::Mapped;
+    use crate::table_name::TableName;
+    use crate::type_catalog::Types;
+
+    /// Whether columns by name and number are taken where `secret` is left out, and 1 and 3 were delivered.
+    fn takes(columns: &[(&str, i32)]) -> bool {
+        let mapping = MappedTable {
+            index: 0,
+            name: TableName::new("public", "t"),
+            exclude: vec!["secret".to_owned()],
+            loading: false,
+            lacks_rows: false,
+        };
+        let catalog = fixture::table(columns.iter().map(|(name, number)| fixture::column(*number, name)));
+        let mapped = Mapped::from_catalog(&catalog, &mapping, None, &Types::default());
+        let delivered = [1, 3].into_iter().collect();
+        require_there(&mapping, &catalog, &delivered, &mapped.table).is_ok()
+    }
+
+    #[test]
+    fn a_column_that_may_be_one_that_is_left_out_is_refused() {
+        assert!(takes(&[("id", 1), ("secret", 2), ("a", 3)]));
+        assert!(takes(&[("id", 1), ("secret", 2), ("a", 3), ("b", 4)]));
+        assert!(takes(&[("id", 1), ("a", 3)]), "it was dropped");
+        assert!(!takes(&[("id", 1), ("open", 2), ("a", 3)]));
+        assert!(!takes(&[("id", 1), ("a", 3), ("b", 4)]), "nothing says what it was");
+    }
+}
