@@ -100,7 +100,7 @@ fn steps(
 ) -> Result<Vec<PlanStep>, Failure> {
     let design = targets.design(&description.table)?;
     let range = targets.range(client)?;
-    let Some(existing) = targets.looked_at(&design.target).cloned() else {
+    let Some(existing) = targets.looked_at(client, &design.target)? else {
         if missing == Missing::Refused {
             return Err(target_missing(&design.target, &description.table));
         }

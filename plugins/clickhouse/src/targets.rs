@@ -26,8 +26,8 @@ pub(crate) struct Targets {
     range: Option<CalendarRange>,
     /// One plan a target, by the index of its mapping: for the version of its table that rows came in last.
     plans: HashMap<usize, Rc<Plan>>,
-    /// Targets as they were found together, each until it is needed or changed.
-    looked_at: HashMap<String, Existing>,
+    /// Targets as they were found together, or not found, each until it is needed or changed.
+    looked_at: HashMap<String, Option<Existing>>,
     /// Which mapping a source's table has, by schema and name: a mirror may have ten thousand.
     places: HashMap<(String, String), usize>,
 }
@@ -85,18 +85,28 @@ impl Targets {
     ) -> Result<(), Failure> {
         let targets: Vec<&str> =
             tables.filter_map(|table| Some(self.mapping(table)?.1.destination.as_str())).collect();
-        let mut found = HashMap::new();
+        let mut looked_at = HashMap::with_capacity(targets.len());
         for targets in targets.chunks(TARGETS_ASKED_MAX) {
             let existing = Existing::find_all(client, targets);
-            found.extend(existing.map_err(|error| of_error(error, "looking at tables"))?);
+            let mut found = existing.map_err(|error| of_error(error, "looking at tables"))?;
+            for target in targets {
+                looked_at.insert((*target).to_owned(), found.remove(*target));
+            }
         }
-        self.looked_at = found;
+        self.looked_at = looked_at;
         Ok(())
     }
 
-    /// A target as it was [looked at](Targets::look_at); nothing where it was not there.
-    pub(crate) fn looked_at(&self, target: &str) -> Option<&Existing> {
-        self.looked_at.get(target)
+    /// A target as it was [looked at](Targets::look_at), or as it is where it has changed since.
+    pub(crate) fn looked_at(
+        &self,
+        client: &mut impl Client,
+        target: &str,
+    ) -> Result<Option<Existing>, Failure> {
+        match self.looked_at.get(target) {
+            Some(existing) => Ok(existing.clone()),
+            None => self.find(client, target),
+        }
     }
 
     /// The target of a table as it should be.
@@ -154,7 +164,7 @@ impl Targets {
         }
         let mut design = self.design(table)?;
         let range = self.range(client)?;
-        let existing = match self.looked_at.remove(&design.target) {
+        let existing = match self.looked_at.remove(&design.target).flatten() {
             Some(existing) => Some(existing),
             None => self.find(client, &design.target)?,
         };

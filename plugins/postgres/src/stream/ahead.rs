@@ -37,6 +37,8 @@ impl Decoding {
                     let writer = Some(transaction.number);
                     match self.relations.learn(relation, turn, writer, side, settings, &mut self.types) {
                         Ok(Learned::Changed(changed)) => {
+                            // A partition is described behind its table, and as that.
+                            out.schema.retain(|described| described.table.id != changed.table().id);
                             out.schema.push(changed.description());
                             self.relations.keep(changed, turn);
                         }
