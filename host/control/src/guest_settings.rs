@@ -52,10 +52,18 @@ pub(crate) fn source(
         "messages": !spec.script.is_empty(),
         "relations": relations,
         "inProgress": spec.env.get(IN_PROGRESS).is_some_and(|value| value == "true"),
-        // In a queue they would be changes that nobody made.
-        "rereads": !destination.config.is_queue() && spec.env.get(REREAD).is_none_or(|value| value != "false"),
+        "rereads": rereads(spec, destination),
     })
     .to_string()
+}
+
+/// What is read again of tables whose rows the source wrote anew.
+fn rereads(spec: &MirrorSpec, destination: &Peer) -> &'static str {
+    if destination.config.is_queue() {
+        // There they would be changes that nobody made.
+        return "none";
+    }
+    if spec.env.get(REREAD).is_some_and(|value| value == "false") { "leftOut" } else { "all" }
 }
 
 /// What the destination is configured with.

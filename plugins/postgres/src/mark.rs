@@ -61,7 +61,7 @@ pub(crate) enum Again {
     /// There is nothing to read.
     #[default]
     No,
-    /// They have to be.
+    /// They have to be; or, for a mirror that reads none, what later changes leave out has to be, from there on.
     Due,
     /// They were, as they were before this place: the stream may be behind it.
     Until(Lsn),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tarn_sdk::{Failure, Relations, SourceConfig, SourceTable};
+use tarn_sdk::{Failure, Relations, Rereads, SourceConfig, SourceTable};
 
 use crate::mark::Marks;
 use crate::position::Position;
@@ -25,8 +25,8 @@ pub(crate) struct Settings {
     pub(crate) in_progress: bool,
     /// Which relation records are delivered.
     pub(crate) relations: Relations,
-    /// Whether rows that were written anew are read again.
-    pub(crate) rereads: bool,
+    /// What is read again of rows that were written anew.
+    pub(crate) rereads: Rereads,
     /// The position that the last edit's load started at; empty before there is one.
     load_start: Vec<u8>,
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
 use tarn_sdk::{
-    Changes, Description, Failure, Inspect, Limits, Lookup, Problem, Snapshot, Source, SourceConfig, log,
-    spool,
+    Changes, Description, Failure, Inspect, Limits, Lookup, Problem, Rereads, Snapshot, Source, SourceConfig,
+    log, spool,
 };
 
 use crate::added;
@@ -346,7 +346,9 @@ impl<P: Peer> PostgresSource<P> {
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
         relations.deliver(&self.schema);
-        relations.tell_due(tables.keys());
+        if self.settings.rereads == Rereads::All {
+            relations.tell_due(tables.keys());
+        }
         // The point of the slot itself needs nothing: the stream starts right at it.
         if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tarn_sdk::{Failure, clock, log};
+use tarn_sdk::{Failure, Rereads, clock, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, table_numbered, tables_named};
@@ -108,18 +108,17 @@ pub(crate) fn look<P: Peer>(
     Ok(tables)
 }
 
-/// Notes where a table was written anew since it was marked, and says so once. Its rows are then to be read again, where
-/// that is wanted.
-pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: bool) {
+/// Notes where a table was written anew since it was marked, and says so once. Its rows, or the values that their changes
+/// leave out, are then to be read again, where that is wanted.
+pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: Rereads) {
     let horizon = marks.horizon;
     let Some(mark) = marks.get_mut(name) else { return };
     if let Some(cause) = rewrite::cause(table, mark, horizon) {
-        if rereads {
+        if rereads == Rereads::All {
             log::info(&format!(
                 "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: they \
                  are to be read again, beside the stream"
             ));
-            mark.read_again(None);
         } else {
             log::warn(&format!(
                 "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: at the \
@@ -128,19 +127,22 @@ pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTabl
                  add it again"
             ));
         }
+        if rereads != Rereads::None {
+            mark.read_again(None);
+        }
     }
     mark.file = table.file;
 }
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.
-fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads: bool) {
+fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads: Rereads) {
     let Change { came, left, emptied } = change;
     let listed = |names: &mut dyn Iterator<Item = &TableName>| {
         names.map(ToString::to_string).collect::<Vec<_>>().join(", ")
     };
     if !came.is_empty() {
         let names = listed(&mut came.iter().map(|(_, name)| name));
-        if rereads {
+        if rereads == Rereads::All {
             log::info(&format!(
                 "{name} has new partitions, {names}. The server does not publish what rows they had before: they are to be \
                  read, beside the stream"

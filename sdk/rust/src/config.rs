@@ -29,8 +29,8 @@ pub struct SourceConfig {
     pub in_progress: bool,
     /// Which relation records (`BATCH.md`, *Messages*) are delivered.
     pub relations: Relations,
-    /// Whether rows are delivered again of tables that the source wrote anew, where no change says what they hold now.
-    pub rereads: bool,
+    /// What is read once more of tables that the source wrote anew, where no change says what their rows hold now.
+    pub rereads: Rereads,
     /// The position that loads start at: that of the setup, or what the last `alter` returned.
     pub load_start: Vec<u8>,
 }
@@ -45,6 +45,19 @@ pub enum Relations {
     /// One where a table's columns changed.
     Changes,
     /// One before the first change of each table, too.
+    All,
+}
+
+/// What a source reads once more of a table whose rows were written anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rereads {
+    /// Nothing.
+    #[default]
+    None,
+    /// Values that later changes leave out: the destination has those from before, or none.
+    LeftOut,
+    /// All rows.
     All,
 }
 

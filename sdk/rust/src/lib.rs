@@ -61,7 +61,7 @@ mod source;
 pub use comparison::{Compare, Compared, Finding, KeyPage, Outcome as ComparisonOutcome};
 pub use config::{
     Deletes, DestinationColumn, DestinationConfig, DestinationTable, ExistingRows, Output, QueueConfig,
-    Relations, ScriptSettings, ScriptTable, SourceConfig, SourceTable, UsualTypes,
+    Relations, Rereads, ScriptSettings, ScriptTable, SourceConfig, SourceTable, UsualTypes,
 };
 pub use description::{Description, Fill};
 pub use destination::{Ack, Destination};

@@ -14,12 +14,15 @@
 //! Until it has ended, and the stream has passed that end, a change that leaves values out may leave out one that the
 //! destination has not, or has of before: it is read from the table as it is now ([`super::loading`]).
 //!
+//! A mirror that reads no rows again ([`Rereads::LeftOut`]) does this one thing, and from there on: what the destination has
+//! of such a value may be from before, in the type from before, or nothing.
+//!
 //! Nothing of it is kept but that it is due ([`crate::mark::Again`]), in the position: an instance that starts there begins
 //! it anew.
 
 use tarn_batch::Version;
 use tarn_sdk::postgres::{Error, Row};
-use tarn_sdk::{Changes, Description, Failure, Limits, clock, log};
+use tarn_sdk::{Changes, Description, Failure, Limits, Rereads, clock, log};
 
 use super::due::Due;
 use super::excluded;
@@ -177,7 +180,8 @@ impl<S: Session> Stream<S> {
         settings: &Settings,
     ) -> Result<(), Failure> {
         let now = clock::monotonic();
-        if self.rereading.is_running()
+        if settings.rereads != Rereads::All
+            || self.rereading.is_running()
             || !self.decoding.is_between()
             || !self.decoding.relations.marks().is_any_due()
             || !self.rereading.due.is_time(now)

@@ -96,12 +96,16 @@ impl Described<'_> {
     pub(super) fn require_columns(
         &self,
         replicated: &Replicated,
+        mapping: &MappedTable,
         mark: &Mark,
         publication: &str,
     ) -> Result<(), Failure> {
         let (Some(catalog), Some(described)) = (self.catalog, replicated.attributes()) else { return Ok(()) };
         let left_out = catalog.columns.iter().filter(|column| {
-            mark.delivered.contains(column.attribute) && !described.contains(column.attribute)
+            mark.delivered.contains(column.attribute)
+                && !described.contains(column.attribute)
+                // The mirror itself may leave it out by now.
+                && !mapping.exclude.contains(&column.name)
         });
         let left_out: Vec<&str> = left_out.map(|column| column.name.as_str()).collect();
         if left_out.is_empty() {

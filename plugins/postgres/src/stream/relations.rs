@@ -381,7 +381,7 @@ impl Relations {
             replicated.delivered = replicated.places_of(&delivered, catalog);
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {
-                    described.require_columns(&replicated, mark, settings.publication.name())?;
+                    described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
                     joined(&replicated, mark, &self.server, side, settings)?
                 }
                 _ => Attributes::default(),

@@ -199,7 +199,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         messages: false,
         in_progress: false,
         relations: tarn_sdk::Relations::None,
-        rereads: true,
+        rereads: tarn_sdk::Rereads::All,
         load_start: Vec::new(),
     }
 }
