@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::enumerated::{Enumerated, serde_by_name};
+use crate::mirror::{ColumnMapping, TableMapping};
 use crate::timestamp::Timestamp;
 
 /// What a mirror does where columns changed at the source.
@@ -80,6 +81,9 @@ pub struct PlanStep {
     /// The column of the destination that it concerns; empty where it is the table.
     #[serde(default)]
     pub column: String,
+    /// The source's column that it is for; empty where there is none, or none any more.
+    #[serde(default)]
+    pub source: String,
     /// What becomes of the column and of the rows that are there.
     #[serde(default)]
     pub detail: String,
@@ -105,6 +109,38 @@ impl TablePlan {
             column => format!("{} {column}: {}", step.kind.name(), step.detail),
         });
         told.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The mapping of its table under which nothing of it is done: columns that are new are left out, and those that were
+    /// renamed keep their names at the destination.
+    ///
+    /// # Errors
+    /// Why the table cannot stay as it is.
+    pub fn refused_by(&self, mapping: &TableMapping) -> Result<TableMapping, String> {
+        let mut refusing = mapping.clone();
+        let is_set_aside = self.steps.iter().any(|step| step.kind == StepKind::SetAside);
+        for step in self.steps.iter().filter(|step| !step.statements.is_empty()) {
+            match step.kind {
+                StepKind::Add if !step.source.is_empty() => {
+                    refusing.columns.retain(|column| column.source_name != step.source);
+                    refusing.exclude.push(step.source.clone());
+                }
+                StepKind::Rename if !is_set_aside && !step.source.is_empty() => {
+                    let mut column = refusing.columns.iter().find(|column| column.source_name == step.source);
+                    let renamed = ColumnMapping {
+                        source_name: step.source.clone(),
+                        destination_name: step.column.clone(),
+                        ..column.take().cloned().unwrap_or_default()
+                    };
+                    refusing.columns.retain(|column| column.source_name != step.source);
+                    refusing.columns.push(renamed);
+                }
+                // Its place is kept by who comes in it, and that one is left out.
+                StepKind::SetAside => {}
+                kind => return Err(format!("{} of column {} ({})", kind.name(), step.column, step.detail)),
+            }
+        }
+        Ok(refusing)
     }
 
     /// Whether it runs nothing that another plan does not. A plan that was carried out in part is covered by the whole.
@@ -136,6 +172,7 @@ mod tests {
         let step = |statement: &&str| PlanStep {
             kind: StepKind::Add,
             column: "a".into(),
+            source: "a".into(),
             detail: "new".into(),
             statements: vec![(*statement).to_owned()],
             warning: String::new(),
@@ -159,6 +196,44 @@ mod tests {
             ("public.u", &["one"], false),
         ] {
             assert_eq!(plan(table, statements).is_covered_by(&approved), covered, "{table} {statements:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_leaves_new_columns_out_and_keeps_names_and_says_what_cannot_stay() {
+        let step = |kind, column: &str, source: &str| PlanStep {
+            kind,
+            column: column.into(),
+            source: source.into(),
+            detail: "new".into(),
+            statements: vec!["run".into()],
+            warning: String::new(),
+        };
+        let mapping = TableMapping {
+            columns: vec![ColumnMapping {
+                source_name: "now".into(),
+                destination_type: "String".into(),
+                ..ColumnMapping::default()
+            }],
+            exclude: vec!["before".into()],
+            ..TableMapping::default()
+        };
+        let refused = |steps: Vec<PlanStep>| TablePlan { steps, ..TablePlan::default() }.refused_by(&mapping);
+        let mapped = refused(vec![step(StepKind::Add, "a_there", "a"), step(StepKind::Rename, "was", "now")]);
+        let mapped = mapped.expect("it can stay");
+        assert_eq!(mapped.exclude, ["before", "a"]);
+        assert_eq!(mapped.columns.len(), 1);
+        assert_eq!(mapped.columns[0].destination_name, "was");
+        assert_eq!(mapped.columns[0].destination_type, "String");
+        let dropped_and_made_again =
+            refused(vec![step(StepKind::SetAside, "f", ""), step(StepKind::Add, "f", "f")]);
+        assert_eq!(dropped_and_made_again.expect("it can stay").exclude, ["before", "f"]);
+        for steps in [
+            vec![step(StepKind::Widen, "n", "n")],
+            vec![step(StepKind::Add, "a", "a"), step(StepKind::Beside, "n_string", "n")],
+            vec![step(StepKind::SetAside, "a", ""), step(StepKind::Rename, "b", "a")],
+        ] {
+            assert!(refused(steps.clone()).is_err(), "{steps:?}");
         }
     }
 

@@ -75,7 +75,7 @@ impl<'a> Evolution<'a> {
                 Some((oldest, holder)) => {
                     // Values of an earlier type are in the oldest; it has the name, and the others one of their own.
                     if oldest == holder || !self.is_taken_beside(&column.name, oldest) {
-                        self.rename(oldest, &column.name)?;
+                        self.rename(oldest, column)?;
                     }
                     self.retype(column, holder)?;
                 }
@@ -123,22 +123,30 @@ impl<'a> Evolution<'a> {
         others.any(|(_, present)| present.name == name && present.origin == origin)
     }
 
-    fn rename(&mut self, at: usize, name: &str) -> Result<(), Failure> {
+    fn rename(&mut self, at: usize, column: &DesignColumn) -> Result<(), Failure> {
         let from = self.columns[at].name.clone();
-        if from == name {
+        if from == column.name {
             return Ok(());
         }
-        self.give_name(at, name)?;
-        self.changes.push(Change::Rename { from, to: name.to_owned() });
+        self.give_name(at, &column.name)?;
+        self.changes.push(Change::Rename { from, to: column.name.clone(), source: self.source_of(column) });
         Ok(())
+    }
+
+    /// What the source calls a column.
+    fn source_of(&self, column: &DesignColumn) -> String {
+        self.table.columns[column.source].name.clone()
     }
 
     fn give_name(&mut self, at: usize, name: &str) -> Result<(), Failure> {
         let from = self.columns[at].name.clone();
         if self.existing.is_sorting_key(self.columns[at].found_as) {
-            return Err(
-                self.refused(&from, "is part of the sorting key, whose columns ClickHouse does not rename")
-            );
+            let message = "is part of the sorting key, whose columns ClickHouse does not rename";
+            let table = self.table.qualified_name();
+            return Err(self.refused(&from, message).with_hint(format!(
+                "have it keep its name there by `tarn mirror edit … --column-name {table}:<name at the source>={from}`, or \
+                 resync the mirror"
+            )));
         }
         if self.columns.iter().any(|present| present.name == name) {
             return Err(self.refused(&from, &format!("would be a second {name}")));
@@ -167,8 +175,9 @@ impl<'a> Evolution<'a> {
             None if column.data_type.is_nullable() => Earlier::Null,
             None => Earlier::Unknown,
         };
+        let source = self.source_of(column);
         let column = DesignColumn { data_type, ..column.clone() };
-        self.changes.push(Change::Add { column, earlier });
+        self.changes.push(Change::Add { column, earlier, source });
         Ok(())
     }
 
@@ -204,7 +213,8 @@ impl<'a> Evolution<'a> {
             let message = "is part of the sorting key, whose type ClickHouse does not change";
             return Err(self.refused(&name, message));
         }
-        self.changes.push(Change::Widen { name, from: found.clone(), to });
+        let source = source.name.clone();
+        self.changes.push(Change::Widen { name, from: found.clone(), to, source });
         Ok(())
     }
 
@@ -244,7 +254,7 @@ impl<'a> Evolution<'a> {
         };
         self.columns.push(Present { name: beside.clone(), found_as: "", origin: column.origin });
         let column = DesignColumn { name: beside, data_type, ..column.clone() };
-        self.changes.push(Change::Beside { older, column });
+        self.changes.push(Change::Beside { older, column, source: source.name.clone() });
         Ok(())
     }
 
@@ -269,13 +279,16 @@ impl<'a> Evolution<'a> {
                 origins().any(|other| other.is_beside(origin)) && !origins().any(|other| other == origin)
             })
         });
-        self.changes.extend(left.map(|present| Change::Keep { name: present.name.clone() }));
+        let retyped: Vec<String> =
+            self.changes.iter().filter_map(Change::retyped).map(str::to_owned).collect();
+        let kept = left.map(|present| Change::Keep { name: present.name.clone(), retyped: retyped.clone() });
+        self.changes.extend(kept);
     }
 
     fn refused(&self, column: &str, message: &str) -> Failure {
         let message = format!("table {}: column {column} {message}", self.design.target);
         Failure::permanent("column_change_unsupported", message)
-            .with_hint("resync the table, or change its target by hand and resume")
+            .with_hint("resync the mirror, or change the table's target by hand and resume")
             .with_table(self.table.qualified_name())
     }
 }

@@ -107,6 +107,7 @@ fn steps(
         return Ok(vec![PlanStep {
             kind: StepKind::Create,
             column: String::new(),
+            source: String::new(),
             detail: "the table is made".to_owned(),
             statements: vec![targets.ddl.create(&design)],
             warning: String::new(),

@@ -43,6 +43,10 @@ pub(crate) struct Plan {
     pending_max: cell::Cell<usize>,
 }
 
+/// What is done about a target that has not followed its source yet.
+pub(crate) const CHANGES_HINT: &str = "where the source's columns changed, `tarn mirror plan` shows what the mirror does \
+     about it when it comes to the change; where that waits, `tarn mirror approve` lets it";
+
 /// How one column is written.
 #[derive(Debug)]
 pub(crate) struct PlannedColumn {
@@ -107,7 +111,7 @@ impl Plan {
                 .with_table(table.qualified_name())
         };
         if let Some((message, hint)) = existing.differences(design, table, range).into_iter().next() {
-            return Err(refused(message, hint));
+            return Err(refused(message, format!("{hint}; {CHANGES_HINT}")));
         }
         let mut columns: Vec<Option<PlannedColumn>> = table.columns.iter().map(|_| None).collect();
         for column in &design.columns {
@@ -116,8 +120,7 @@ impl Plan {
             let new = if source.key > 0 { Encoder::of_key } else { Encoder::new };
             let encoder = data_type.as_ref().and_then(|found| new(&source.data_type, found, range));
             let (Some(data_type), Some(encoder)) = (data_type, encoder) else {
-                let hint = "resume the mirror, which adds it";
-                return Err(refused(format!("column {} is missing", column.name), hint.to_owned()));
+                return Err(refused(format!("column {} is missing", column.name), CHANGES_HINT.to_owned()));
             };
             let nothing = (source.key == 0).then(|| {
                 let mut nothing = Vec::new();
@@ -309,9 +312,13 @@ impl Plan {
             }
             RowError::Fault { column, fault } => {
                 let name = &self.table.columns[column].name;
+                let table = self.table.qualified_name();
                 let target = self.column(column).map_or_else(String::new, |column| fault.describe(&column.data_type));
                 Failure::record("value_not_representable", format!("row {key}: column {name} {target}"))
-                    .with_hint(format!("set the destination_type of {name} to String, or correct the value"))
+                    .with_hint(format!(
+                        "correct the value at the source; or have the column hold it by `tarn mirror edit … --column-type \
+                         {table}:{name}=String` and `tarn mirror resync`"
+                    ))
             }
             RowError::Unchanged => Failure::record(
                 "unchanged_value_missing",

@@ -16,7 +16,7 @@ use crate::design::Design;
 use crate::evolve;
 use crate::existing::Existing;
 use crate::failure::of_error;
-use crate::plan::Plan;
+use crate::plan::{CHANGES_HINT, Plan};
 
 /// What is known of the targets. The server is asked when a table is first needed.
 #[derive(Debug)]
@@ -181,7 +181,12 @@ impl Targets {
                         names.iter().filter(|other| **other != name).map(|&other| other.to_owned()).collect();
                     name.clone_into(&mut column.name);
                 }
-                None => return Err(column_missing(&design.target, table, &column.name)),
+                None => {
+                    let hint = format!(
+                        "{CHANGES_HINT}; if it was dropped or renamed here, bring it back by its name, or resync the mirror"
+                    );
+                    return Err(column_missing(&design.target, table, &column.name).with_hint(hint));
+                }
             }
         }
         let plan = Rc::new(Plan::new(&design, &existing, table, range)?);

@@ -37,6 +37,8 @@ pub struct PlanStep {
     pub kind: StepKind,
     /// The column of the destination that it concerns; empty where it is the table.
     pub column: String,
+    /// The source's column that it is for; empty where there is none, or none any more.
+    pub source: String,
     /// For people: what becomes of the column and of the rows that are there.
     pub detail: String,
     /// What is run, in this order; none where nothing has to be done.

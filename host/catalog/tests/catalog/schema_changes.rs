@@ -6,6 +6,7 @@ fn plan(table: &str, statement: &str) -> TablePlan {
     let step = PlanStep {
         kind: StepKind::Add,
         column: "a".into(),
+        source: "a".into(),
         detail: "new".into(),
         statements: vec![statement.into()],
         warning: String::new(),

@@ -15,6 +15,9 @@ pub struct MirrorEdit {
     pub additional_tables: Vec<TableMapping>,
     /// Tables to let go of.
     pub removed_tables: Vec<TableMapping>,
+    /// Tables that stay, each with `exclude` and `columns` as they are from now on. What else a mapping says is left empty,
+    /// or as it is.
+    pub changed_tables: Vec<TableMapping>,
     /// Most rows of one write to the destination.
     pub batch_size: u32,
     /// Longest time a row waits for company before it is written, in seconds.
@@ -51,6 +54,13 @@ impl MirrorEdit {
         edited
             .tables
             .retain(|table| !self.removed_tables.iter().any(|removed| removed.source == table.source));
+        for changed in &self.changed_tables {
+            let table = edited.tables.iter_mut().find(|table| table.source == changed.source);
+            if let Some(table) = table {
+                table.exclude.clone_from(&changed.exclude);
+                table.columns.clone_from(&changed.columns);
+            }
+        }
         edited.tables.extend(self.additional_tables.iter().cloned());
         for (setting, change) in [
             (&mut edited.max_batch_size, self.batch_size),
@@ -126,6 +136,7 @@ pub struct DropOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mirror::ColumnMapping;
 
     fn table(source: &str) -> TableMapping {
         TableMapping {
@@ -137,6 +148,26 @@ mod tests {
 
     fn sources(tables: &[TableMapping]) -> Vec<&str> {
         tables.iter().map(|table| table.source.as_str()).collect()
+    }
+
+    #[test]
+    fn a_table_that_stays_keeps_everything_but_what_is_said_of_its_columns() {
+        let stored = TableMapping { partition_key: "toYYYYMM(at)".into(), ..table("public.a") };
+        let spec = MirrorSpec { tables: vec![stored, table("public.b")], ..MirrorSpec::default() };
+        let columns = vec![ColumnMapping { source_name: "x".into(), ..ColumnMapping::default() }];
+        let exclude = vec!["secret".to_owned()];
+        let changed = TableMapping { source: "public.a".into(), exclude, columns, ..TableMapping::default() };
+        let edit = MirrorEdit { changed_tables: vec![changed.clone()], ..MirrorEdit::default() };
+        let edited = edit.apply_to(&spec).tables;
+        assert_eq!(
+            (edited[0].exclude.clone(), edited[0].columns.clone()),
+            (changed.exclude, changed.columns)
+        );
+        assert_eq!(
+            (edited[0].destination.as_str(), edited[0].partition_key.as_str()),
+            ("public_a", "toYYYYMM(at)")
+        );
+        assert_eq!(edited[1], spec.tables[1]);
     }
 
     #[test]

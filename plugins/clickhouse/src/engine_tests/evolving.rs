@@ -1,7 +1,7 @@
 //! Columns change, and no stored value does.
 
 use tarn_batch::{Column, Table, Type};
-use tarn_sdk::FailureClass;
+use tarn_sdk::{DestinationColumn, FailureClass, StepKind};
 
 use super::rows::{Rows, V, int, int4, text};
 use super::scene::{Scene, table};
@@ -404,4 +404,46 @@ fn values_are_never_read_back_as_those_of_another_type() {
     scene.restart();
     scene.write(&batch);
     assert_eq!(scene.rows("SELECT n, s FROM t FINAL"), ["10|20"]);
+}
+
+#[test]
+fn a_plan_tells_where_rows_are_read_again_and_what_a_dropped_column_loses_by_it() {
+    let mut scene = prepared();
+    let mut dropped = base();
+    dropped.version = 2;
+    dropped.columns.remove(2);
+    let steps = |scene: &mut Scene, table: &Table| {
+        let plan = scene.connector.preview(&[table.clone().into()]).expect("told").remove(0);
+        plan.steps.into_iter().map(|step| (step.kind, step.detail, step.warning)).collect::<Vec<_>>()
+    };
+    let [(StepKind::Keep, _, warning)] = &steps(&mut scene, &dropped)[..] else { panic!("one step") };
+    assert_eq!(warning, "", "nothing is read again for that");
+    for (data_type, kind) in [(Type::Int8, StepKind::Widen), (Type::Uuid, StepKind::Beside)] {
+        dropped.columns[1].data_type = data_type;
+        let [(first, detail, _), (StepKind::Keep, _, warning)] = &steps(&mut scene, &dropped)[..] else {
+            panic!("two steps")
+        };
+        assert_eq!(*first, kind);
+        assert!(detail.contains("read again"), "{detail}");
+        assert!(warning.contains("column s any more") && warning.contains("type of n"), "{warning}");
+    }
+}
+
+#[test]
+fn a_renamed_column_of_the_key_keeps_its_name_there_where_the_mapping_says_so() {
+    let mut scene = Scene::with(|config| {
+        config.tables[0].columns.push(DestinationColumn {
+            source_name: "key".to_owned(),
+            destination_name: "id".to_owned(),
+            ..DestinationColumn::default()
+        });
+    });
+    scene.prepare(&base());
+    scene.write(&Rows::new(&base(), 1).insert(&[int(1), int4(10), text("a")]).batch());
+    let mut renamed = base();
+    renamed.version = 2;
+    renamed.columns[0].name = "key".to_owned();
+    scene.prepare(&renamed);
+    scene.write(&Rows::new(&renamed, 9).update(&[int(1), int4(11), V::Unchanged]).batch());
+    assert_eq!(scene.rows("SELECT id, n, s FROM t FINAL"), ["1|11|a"]);
 }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tarn_batch::{Column, Table, Type};
 use tarn_harness::{ClickHouse, HttpAnswer, Row};
@@ -12,7 +13,7 @@ use crate::connector::Connector;
 
 /// A client of the harness' engine, which can be told to fail.
 pub(super) struct Dev {
-    server: Rc<ClickHouse>,
+    server: Arc<ClickHouse>,
     pub(super) trouble: Rc<Trouble>,
 }
 
@@ -92,7 +93,7 @@ impl Client for Dev {
     fn insert(&mut self, sql: &str, settings: &[(String, String)]) -> Result<Sent, Error> {
         self.trouble.inserts.set(self.trouble.inserts.get() + 1);
         Ok(Sent {
-            server: Rc::clone(&self.server),
+            server: Arc::clone(&self.server),
             trouble: Rc::clone(&self.trouble),
             settings: [settings, &self.trouble.profile.borrow()].concat(),
             body: format!("{sql}\n").into_bytes(),
@@ -103,7 +104,7 @@ impl Client for Dev {
 /// Rows that reach the engine all at once.
 #[derive(Debug)]
 pub(super) struct Sent {
-    server: Rc<ClickHouse>,
+    server: Arc<ClickHouse>,
     trouble: Rc<Trouble>,
     settings: Vec<(String, String)>,
     body: Vec<u8>,
@@ -134,7 +135,7 @@ impl Insert for Sent {
 
 /// An engine with a connector whose mirror maps `public.t` to `t` and `public.u` to `u`.
 pub(super) struct Scene {
-    server: Rc<ClickHouse>,
+    server: Arc<ClickHouse>,
     pub(super) connector: Connector<Dev>,
     pub(super) trouble: Rc<Trouble>,
     config: DestinationConfig,
@@ -158,16 +159,16 @@ impl Scene {
             ..DestinationConfig::default()
         };
         change(&mut config);
-        let server = Rc::new(ClickHouse::shared());
+        let server = Arc::new(ClickHouse::shared());
         let trouble = Rc::new(Trouble::default());
-        let client = Dev { server: Rc::clone(&server), trouble: Rc::clone(&trouble) };
+        let client = Dev { server: Arc::clone(&server), trouble: Rc::clone(&trouble) };
         let connector = Connector::new(config.clone(), client);
         Self { server, connector, trouble, config }
     }
 
     /// As if the mirror had been stopped and started: nothing is remembered.
     pub(super) fn restart(&mut self) {
-        let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
+        let client = Dev { server: Arc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
         self.connector = Connector::new(self.config.clone(), client);
     }
 
@@ -177,9 +178,25 @@ impl Scene {
         self.restart();
     }
 
+    /// Does something by so many connectors of the same mirror at once, each in a thread of its own.
+    pub(super) fn at_once(&self, connectors: usize, act: impl Fn(&mut Connector<Dev>) + Sync) {
+        let (server, config) = (&self.server, &self.config);
+        let start = std::sync::Barrier::new(connectors);
+        std::thread::scope(|scope| {
+            for _ in 0..connectors {
+                scope.spawn(|| {
+                    let client = Dev { server: Arc::clone(server), trouble: Rc::default() };
+                    let mut connector = Connector::new(config.clone(), client);
+                    start.wait();
+                    act(&mut connector);
+                });
+            }
+        });
+    }
+
     /// Does something by another connector of the same mirror.
     pub(super) fn beside(&mut self, act: impl FnOnce(&mut Self)) {
-        let client = Dev { server: Rc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
+        let client = Dev { server: Arc::clone(&self.server), trouble: Rc::clone(&self.trouble) };
         let connector = std::mem::replace(&mut self.connector, Connector::new(self.config.clone(), client));
         act(self);
         self.connector = connector;

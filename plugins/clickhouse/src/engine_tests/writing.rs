@@ -184,3 +184,22 @@ fn a_table_of_a_schema_with_a_point_in_its_name_is_the_one_that_is_mapped() {
     scene.write(&Rows::new(&table, 1).insert(&[int(1), text("a")]).batch());
     assert_eq!(scene.rows(SEEN), ["1|a"]);
 }
+
+#[test]
+fn workers_that_make_and_change_one_target_at_once_all_find_it_as_it_should_be() {
+    // B199.
+    let first = items();
+    let mut columns = vec![("id", Type::Int8, false), ("name", Type::Text, true)];
+    columns.extend([("size", Type::Int4, true), ("at", Type::Date, true)]);
+    let later = table("t", &columns);
+    let mut scene = Scene::new();
+    for table in [&first, &later] {
+        scene.at_once(4, |connector| {
+            while let Err(failure) = connector.prepare(&[table.clone().into()]) {
+                assert_eq!(failure.class, FailureClass::Retry, "{failure:?}");
+            }
+        });
+    }
+    scene.write(&Rows::new(&later, 100).insert(&[int(1), text("a"), V::Null, V::Null]).batch());
+    assert_eq!(scene.rows("SELECT id, name, size, at FROM t FINAL"), ["1|a|NULL|NULL"]);
+}
