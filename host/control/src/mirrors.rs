@@ -2,6 +2,7 @@
 
 mod approval;
 mod change;
+mod changed_tables;
 mod create;
 mod graph;
 mod row_counts;

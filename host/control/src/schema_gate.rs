@@ -86,16 +86,23 @@ impl SchemaGate {
             0 => String::new(),
             others => format!("; changes of {others} more tables wait, too"),
         };
+        let warnings: Vec<_> = plan.steps.iter().map(|step| step.warning.as_str()).collect();
+        let warnings: String = warnings
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .map(|text| format!(". Note: {text}"))
+            .collect();
         let message = format!(
             "columns of {table} changed at the source, and the change of table {target} waits for approval ({digest}): \
-             {}. It would run: {}{others}",
+             {}. It would run: {}{others}{warnings}",
             plan.changes(),
             statements.join("; ")
         );
         let hint = format!(
-            "approve by `tarn mirror approve {}` or POST mirrors/approve_schema_change; to refuse, edit the table out of \
-             the mirror and in again without the column, or resync. Meanwhile the source keeps its log",
-            self.name
+            "`tarn mirror plan {name}` shows it; take it by `tarn mirror approve {name}`, or have the table stay as it is by \
+             `tarn mirror refuse {name}` (POST mirrors/approve_schema_change, mirrors/refuse_schema_change). Meanwhile the \
+             source keeps its log",
+            name = self.name
         );
         Failure::permanent(WAITS, message).with_hint(hint).with_table(table)
     }

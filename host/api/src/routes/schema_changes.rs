@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tarn_control::Control;
+use tarn_control::{Approval, Control};
 use tarn_model::{SchemaChange, TablePlan, Timestamp};
 use utoipa::ToSchema;
 
@@ -24,6 +24,14 @@ pub(super) fn operations() -> Vec<Operation> {
         .refuses(&[Code::NotFound]),
         Operation::post("/api/v1/mirrors/approve_schema_change", example!("approve_schema_change"), approve)
             .about("Approves a change of columns; the mirror goes on once no other one waits.")
+            .takes::<ApprovalRequest>()
+            .answers::<Approved>()
+            .refuses(&[Code::NotFound, Code::FailedPrecondition]),
+        Operation::post("/api/v1/mirrors/refuse_schema_change", example!("refuse_schema_change"), refuse)
+            .about(
+                "Refuses a change of columns: new ones are left out of the mirror from here on, renamed ones keep their \
+                 names at the destination, and the mirror goes on. Other types cannot be refused.",
+            )
             .takes::<ApprovalRequest>()
             .answers::<Approved>()
             .refuses(&[Code::NotFound, Code::FailedPrecondition]),
@@ -66,7 +74,7 @@ pub(super) async fn list(
     Ok(Answer(SchemaChanges { changes: changes.into_iter().map(Item::from).collect() }))
 }
 
-/// A change to approve.
+/// A change to approve, or to refuse.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub(super) struct ApprovalRequest {
@@ -76,7 +84,7 @@ pub(super) struct ApprovalRequest {
     digest: String,
 }
 
-/// What came of an approval.
+/// What came of an approval, or of a refusal.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Approved {
     /// The change.
@@ -87,14 +95,25 @@ pub(super) struct Approved {
     resumed: bool,
 }
 
+impl From<Approval> for Approved {
+    fn from(approval: Approval) -> Self {
+        let Approval { change, waiting, resumed } = approval;
+        Self { change: change.into(), waiting, resumed }
+    }
+}
+
 pub(super) async fn approve(
     State(control): State<Control>,
     Input(request): Input<ApprovalRequest>,
 ) -> Answered<Approved> {
     let approval = control.approve_schema_change(&request.flow_job_name, &request.digest).await?;
-    Ok(Answer(Approved {
-        change: approval.change.into(),
-        waiting: approval.waiting,
-        resumed: approval.resumed,
-    }))
+    Ok(Answer(approval.into()))
+}
+
+pub(super) async fn refuse(
+    State(control): State<Control>,
+    Input(request): Input<ApprovalRequest>,
+) -> Answered<Approved> {
+    let refusal = control.refuse_schema_change(&request.flow_job_name, &request.digest).await?;
+    Ok(Answer(refusal.into()))
 }

@@ -98,6 +98,7 @@ impl Validator for Stores {
                 steps: vec![PlanStep {
                     kind: StepKind::Create,
                     column: String::new(),
+                    source: String::new(),
                     detail: "the table is made".into(),
                     statements: vec![format!("CREATE TABLE IF NOT EXISTS `{}` (…)", table.destination)],
                     warning: String::new(),

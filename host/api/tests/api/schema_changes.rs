@@ -11,6 +11,7 @@ pub async fn play_a_change_of_columns(fixture: &Fixture) -> String {
     let step = PlanStep {
         kind: StepKind::Add,
         column: "price".into(),
+        source: "price".into(),
         detail: "new, Nullable(Decimal(10, 2)); rows from before show NULL".into(),
         statements: vec!["ALTER TABLE `orders` ADD COLUMN `price` Nullable(Decimal(10, 2))".into()],
         warning: String::new(),
@@ -19,6 +20,15 @@ pub async fn play_a_change_of_columns(fixture: &Fixture) -> String {
     let plan = TablePlan { table, target, steps: vec![step], ..TablePlan::default() };
     let id = fixture.stored("orders").await.id;
     fixture.control.catalog().keep_schema_change(id, &plan).await.expect("stored")
+}
+
+/// The mirror `orders` rests at the same, not approved.
+pub async fn refuse_a_change_of_columns(fixture: &Fixture) {
+    let id = fixture.stored("orders").await.id;
+    fixture.control.catalog().forget_schema_change(id, "public.orders").await.expect("forgotten");
+    play_a_change_of_columns(fixture).await;
+    fixture.request("orders", "STATUS_PAUSED").await;
+    fixture.observe("orders", MirrorState::Paused).await;
 }
 
 /// The mirror `orders` that failed because of this code.
@@ -115,4 +125,81 @@ async fn the_plan_of_a_mirror_that_is_there_is_told_to_who_attaches_to_it() {
     body["attach_to_existing"] = true.into();
     let valid = fixture.post("mirrors/cdc/validate", body).await.ok();
     assert_eq!(valid["plans"][0]["table"], "public.users", "{valid}");
+}
+
+#[tokio::test]
+async fn a_refusal_leaves_the_column_out_and_the_mirror_goes_on() {
+    let fixture = failed("schema_change_waits").await;
+    let digest = play_a_change_of_columns(&fixture).await;
+    for (mirror, digest, refusal) in [
+        ("orders", "0000000000000000", (400, 9, vec!["digest".to_owned()])),
+        ("none", "0000000000000000", (404, 5, vec!["flow_job_name".to_owned()])),
+    ] {
+        let body = json!({"flowJobName": mirror, "digest": digest});
+        assert_eq!(fixture.post("mirrors/refuse_schema_change", body).await.refusal(), refusal);
+    }
+    let body = json!({"flowJobName": "orders", "digest": digest});
+    // The mirror is of another table: what waits is of one that left it.
+    let refusal = fixture.post("mirrors/refuse_schema_change", body.clone()).await.refusal();
+    assert_eq!(refusal, (400, 9, vec!["digest".to_owned()]));
+    let id = fixture.stored("orders").await.id;
+    let known = fixture.control.catalog().schema_changes(id).await.expect("read").remove(0).plan;
+    let plan = TablePlan { table: "public.users".into(), ..known };
+    let digest = fixture.control.catalog().keep_schema_change(id, &plan).await.expect("stored");
+    let body = json!({"flowJobName": "orders", "digest": digest});
+    let answer = fixture.post("mirrors/refuse_schema_change", body).await.ok();
+    assert_eq!((&answer["resumed"], &answer["waiting"]), (&json!(true), &json!("1")));
+    let mirror = fixture.stored("orders").await;
+    assert_eq!(
+        (mirror.state, &mirror.spec.tables[0].exclude),
+        (MirrorState::Modifying, &vec!["price".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn an_edit_of_a_tables_columns_takes_nothing_in_that_was_left_out() {
+    let fixture = Fixture::new().await.with_peers().await;
+    fixture.mirror_in("m", MirrorState::Paused).await;
+    let edit = |table: serde_json::Value| {
+        json!({"flowJobName": "m", "requestedFlowState": "STATUS_RUNNING",
+            "flowConfigUpdate": {"cdcFlowConfigUpdate": {"changedTables": [table]}}})
+    };
+    for (table, told) in [
+        (json!({"sourceTableIdentifier": "public.none"}), "changed_tables[0].source_table_identifier"),
+        (
+            json!({"sourceTableIdentifier": "public.users", "destinationTableIdentifier": "elsewhere"}),
+            "changed_tables[0].destination_table_identifier",
+        ),
+        (
+            json!({"sourceTableIdentifier": "public.users", "columns": [{"sourceName": "id", "ordering": 1}]}),
+            "changed_tables[0].columns",
+        ),
+        (
+            json!({"sourceTableIdentifier": "public.users", "exclude": ["a"], "columns": [{"sourceName": "a"}]}),
+            "changed_tables[0].columns[0].source_name",
+        ),
+    ] {
+        let answer = fixture.post("mirrors/state_change", edit(table)).await.ok();
+        let message = answer["errorMessage"].as_str().unwrap_or_default();
+        assert!(message.contains(told), "{told} in {answer}");
+    }
+    let typed = json!({"sourceTableIdentifier": "public.users", "exclude": ["secret"],
+        "columns": [{"sourceName": "price", "destinationType": "String"}]});
+    assert_eq!(fixture.post("mirrors/state_change", edit(typed)).await.ok(), json!({}));
+    let mirror = fixture.stored("m").await;
+    let table = &mirror.spec.tables[0];
+    assert_eq!(
+        (&table.exclude, table.columns[0].destination_type.as_str()),
+        (&vec!["secret".to_owned()], "String")
+    );
+    assert_eq!(table.destination, "users");
+    fixture.observe("m", MirrorState::Running).await;
+    fixture.request("m", "STATUS_PAUSED").await;
+    fixture.observe("m", MirrorState::Paused).await;
+    let back = fixture
+        .post("mirrors/state_change", edit(json!({"sourceTableIdentifier": "public.users"})))
+        .await
+        .ok();
+    let message = back["errorMessage"].as_str().unwrap_or_default();
+    assert!(message.contains("changed_tables[0].exclude: secret is left out"), "{message}");
 }

@@ -8,13 +8,13 @@ use axum::http::{Request, header};
 use serde_json::{Map, Value, json};
 use tarn_api::{Limits, PeerAddress, openapi};
 use tarn_model::{
-    ComparedRows, DifferenceKind, Edition, KeyValue, RowDifference, TableStage, TableVerification,
-    VerificationState,
+    ComparedRows, DifferenceKind, Edition, KeyValue, MirrorState, RowDifference, TableStage,
+    TableVerification, VerificationState,
 };
 
 use crate::described::{Operation, Spelling, operations};
 use crate::fixture::{Fixture, Reply, clickhouse_peer, postgres_peer};
-use crate::schema_changes::play_a_change_of_columns;
+use crate::schema_changes::{play_a_change_of_columns, refuse_a_change_of_columns};
 use crate::shop;
 
 /// Values that differ from run to run: of these only the type is compared.
@@ -124,6 +124,9 @@ impl Story {
         self.tell(&["replayDeadLetters", "discardDeadLetters", "verifyMirror"]).await;
         play_a_change_of_columns(&self.fixture).await;
         self.tell(&["listSchemaChanges", "approveSchemaChange"]).await;
+        refuse_a_change_of_columns(&self.fixture).await;
+        self.tell(&["refuseSchemaChange"]).await;
+        self.fixture.observe("orders", MirrorState::Running).await;
         play_the_verification(&self.fixture).await;
         self.tell(&["getVerification", "changeMirrorState"]).await;
     }

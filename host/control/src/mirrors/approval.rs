@@ -1,13 +1,13 @@
-//! Changes of columns that a mirror stopped at, and approving them.
+//! Changes of columns that a mirror stopped at, and approving or refusing them.
 
 use tarn_catalog::MirrorMove;
-use tarn_model::{DesiredState, Mirror, MirrorState, SchemaChange};
+use tarn_model::{DesiredState, Mirror, MirrorEdit, MirrorState, SchemaChange, TablePlan};
 
 use super::change::{ChangeOutcome, StateChange};
 use crate::schema_gate::WAITS;
 use crate::{Control, ControlError};
 
-/// What came of an approval.
+/// What came of an approval, or a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The change.
@@ -39,8 +39,7 @@ impl Control {
         let known = self.catalog().schema_changes(id).await?;
         let is_first = known.iter().any(|change| change.digest == digest && !change.approved);
         if !self.catalog().approve_schema_change(id, digest).await? {
-            let message = format!("mirror {mirror} waits at no change {digest}; another one may have come");
-            return Err(ControlError::precondition("digest", message));
+            return Err(unknown_change(mirror, digest));
         }
         let changes = self.catalog().schema_changes(id).await?;
         let waiting = changes.iter().filter(|change| !change.approved).count() as u64;
@@ -49,6 +48,44 @@ impl Control {
         self.note(mirror, &format!("the change {digest} of {} was approved", change.plan.table)).await;
         let resumed = waiting == 0 && self.resume_waiting(mirror, is_first).await?;
         Ok(Approval { change, waiting, resumed })
+    }
+
+    /// Refuses the change of a digest: columns that are new are left out of the mirror from here on, and those that were
+    /// renamed keep their names at the destination. It is an edit, so that a mirror that failed goes on.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; [`ControlError::FailedPrecondition`] where it does not wait at such a change, where
+    /// rows would have values without a place, and where the edit is refused; [`ControlError::Catalog`].
+    pub async fn refuse_schema_change(&self, mirror: &str, digest: &str) -> Result<Approval, ControlError> {
+        let Mirror { id, spec, .. } = self.changing_mirror(mirror).await?;
+        let changes = self.catalog().schema_changes(id).await?;
+        let Some(change) = changes.into_iter().find(|change| change.digest == digest) else {
+            return Err(unknown_change(mirror, digest));
+        };
+        let TablePlan { table, .. } = &change.plan;
+        let Some(mapping) = spec.tables.iter().find(|mapping| mapping.source == *table) else {
+            return Err(ControlError::precondition(
+                "digest",
+                format!("{table} is not in the mirror any more"),
+            ));
+        };
+        let refusing = change.plan.refused_by(mapping).map_err(|step| {
+            let message = format!(
+                "rows of {table} have values that the destination would have no place for without {step}: approve the \
+                 change, or leave the column out by `tarn mirror edit {mirror} --exclude {table}:…`"
+            );
+            ControlError::precondition("digest", message)
+        })?;
+        let edit = MirrorEdit { changed_tables: vec![refusing], ..MirrorEdit::default() };
+        let edit = StateChange { mirror: mirror.to_owned(), edit: Some(edit), ..StateChange::default() };
+        if let ChangeOutcome::Refused(message) = self.change_state(edit).await? {
+            return Err(ControlError::precondition("flow_job_name", message));
+        }
+        self.catalog().forget_schema_change(id, table).await?;
+        self.note(mirror, &format!("the change {digest} of {table} was refused")).await;
+        let waiting =
+            self.catalog().schema_changes(id).await?.iter().filter(|change| !change.approved).count();
+        Ok(Approval { change, waiting: waiting as u64, resumed: true })
     }
 
     /// Lets a mirror go on that failed because a change waited. Where the change was approved for the first time and the
@@ -87,4 +124,9 @@ impl Control {
         let missing = || ControlError::missing("flow_job_name", format!("there is no mirror {name}"));
         self.catalog().mirror(name).await?.ok_or_else(missing)
     }
+}
+
+fn unknown_change(mirror: &str, digest: &str) -> ControlError {
+    let message = format!("mirror {mirror} waits at no change {digest}; another one may have come");
+    ControlError::precondition("digest", message)
 }

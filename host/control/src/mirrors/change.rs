@@ -8,7 +8,7 @@ use tarn_model::{
 };
 
 use super::create::check_schema_changes;
-use super::rules;
+use super::{changed_tables, rules};
 use crate::config::EDIT_ATTEMPTS_MAX;
 use crate::error::one_line;
 use crate::hooks::{Purpose, Validation};
@@ -132,6 +132,7 @@ impl Control {
         let mut problems = rules::of_edited_numbers(&spec);
         rules::of_tables(&edit.additional_tables, "additional_tables", &mut problems);
         of_lists(&mirror.spec, edit, &mut problems);
+        changed_tables::problems(&mirror.spec, edit, &mut problems);
         if spec.tables.is_empty() {
             problems.push(Problem::new("removed_tables", "leaves no table", "drop the mirror instead"));
         }
@@ -146,7 +147,12 @@ impl Control {
             self.check_script(&spec, &mut problems).await?;
         }
         if problems.is_empty() && !edit.additional_tables.is_empty() {
-            problems = self.look_at_added(&spec, edit).await?;
+            let tables = MirrorSpec { tables: edit.additional_tables.clone(), ..spec.clone() };
+            problems = self.look_at(tables, "additional_tables").await?;
+        }
+        if problems.is_empty() && !edit.changed_tables.is_empty() {
+            problems = self.look_at(changed_tables::alone(&spec, edit), "changed_tables").await?;
+            changed_tables::forget_known(&mirror.spec, edit, &mut problems);
         }
         Ok(problems)
     }
@@ -170,21 +176,12 @@ impl Control {
         Ok(())
     }
 
-    /// Lets the stores say what they think of added tables.
-    async fn look_at_added(
-        &self,
-        spec: &MirrorSpec,
-        edit: &MirrorEdit,
-    ) -> Result<Vec<Problem>, ControlError> {
-        let spec = MirrorSpec { tables: edit.additional_tables.clone(), ..spec.clone() };
+    /// Lets the stores say what they think of tables, which a list of the edit has.
+    async fn look_at(&self, spec: MirrorSpec, list: &str) -> Result<Vec<Problem>, ControlError> {
         let source = self.catalog().peer(&spec.source_peer).await?;
         let destination = self.catalog().peer(&spec.destination_peer).await?;
         let Some((source, destination)) = source.zip(destination) else {
-            return Ok(vec![Problem::new(
-                "additional_tables",
-                "a peer of the mirror is gone",
-                "create it again",
-            )]);
+            return Ok(vec![Problem::new(list, "a peer of the mirror is gone", "create it again")]);
         };
         let validation = Validation {
             spec: &spec,
@@ -194,7 +191,7 @@ impl Control {
         };
         let mut problems = self.parts().validator.validate(validation).await;
         for problem in &mut problems {
-            problem.path = problem.path.replacen("table_mappings", "additional_tables", 1);
+            problem.path = problem.path.replacen("table_mappings", list, 1);
         }
         Ok(problems)
     }
@@ -278,12 +275,23 @@ fn of_lists(spec: &MirrorSpec, edit: &MirrorEdit, problems: &mut Vec<Problem>) {
 /// What the log says of an edit: what transforms the records from now on is part of how they came out.
 fn noted_edit(before: &MirrorSpec, after: &MirrorSpec) -> String {
     let noted = noted(StateRequest::Edit);
-    match (before.script.as_str(), after.script.as_str()) {
-        (before, after) if before == after => noted.to_owned(),
-        (before, "") => format!("{noted}: without script {before} from here on"),
-        ("", after) => format!("{noted}: with script {after} from here on"),
-        (before, after) => format!("{noted}: with script {after} instead of {before} from here on"),
+    let script = match (before.script.as_str(), after.script.as_str()) {
+        (before, after) if before == after => String::new(),
+        (before, "") => format!(": without script {before} from here on"),
+        ("", after) => format!(": with script {after} from here on"),
+        (before, after) => format!(": with script {after} instead of {before} from here on"),
+    };
+    let mut text = format!("{noted}{script}");
+    for table in &after.tables {
+        let known = before.tables.iter().find(|known| known.source == table.source);
+        let Some(known) = known else { continue };
+        let new = table.exclude.iter().filter(|column| !known.exclude.contains(column));
+        let new: Vec<_> = new.map(String::as_str).collect();
+        if !new.is_empty() {
+            text.push_str(&format!("; {} without {} from here on", table.source, new.join(", ")));
+        }
     }
+    text
 }
 
 fn noted(request: StateRequest) -> &'static str {

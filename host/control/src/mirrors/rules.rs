@@ -142,6 +142,11 @@ fn of_table(table: &TableMapping, at: &impl Fn(&str) -> String, problems: &mut V
             "name the target table",
         ));
     }
+    of_columns(table, at, problems);
+}
+
+/// Problems of what a mapping says of its columns.
+pub(super) fn of_columns(table: &TableMapping, at: &impl Fn(&str) -> String, problems: &mut Vec<Problem>) {
     let mut orderings = HashMap::new();
     let mut names = HashMap::new();
     for (index, column) in table.columns.iter().enumerate() {
