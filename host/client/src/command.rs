@@ -140,6 +140,8 @@ mod tests {
             "tarn mirror create -f mirror.json --watch",
             "tarn mirror watch orders --until running --timeout 5 --address https://tarn:1",
             "tarn mirror edit orders --add-table public.u",
+            "tarn mirror edit orders --exclude public.t:secret --column-type public.t:price=String",
+            "tarn mirror refuse orders --digest 4929f07a1d6d1af1",
             "tarn mirror create orders --source a --destination b --table a.b --script a,b@2 --record-errors skip",
             "tarn mirror edit orders --record-errors dead-letter --record-error-limit 50",
             "tarn mirror dead-letters list orders --waiting -n 5",

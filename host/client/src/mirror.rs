@@ -17,7 +17,7 @@ use tarn_model::{Enumerated as _, MirrorSpec, MirrorState};
 pub(crate) use self::change::{Edited, edit};
 use self::dead_letters::DeadLettersCommand;
 use self::flags::{EditFlags, SpecFlags};
-use self::schema_changes::{ApproveArgs, validated};
+use self::schema_changes::{DecideArgs, Decision, validated};
 use self::verify::VerifyArgs;
 use self::watch::WatchArgs;
 use crate::answer::MirrorValid;
@@ -53,7 +53,9 @@ pub enum MirrorCommand {
         name: String,
     },
     /// Approves changes of columns that a mirror with --schema-changes ask waits at; it goes on.
-    Approve(ApproveArgs),
+    Approve(DecideArgs),
+    /// Refuses them: new columns are left out of the mirror, renamed ones keep their names; it goes on.
+    Refuse(DecideArgs),
     /// Brings a mirror to rest.
     Pause(Change),
     /// Lets a paused or failed mirror go on where it was.
@@ -147,7 +149,8 @@ impl MirrorCommand {
             Self::Watch(watch) => watch.run(client, reader).await,
             Self::Verify(verify) => verify.run(client, reader).await,
             Self::Plan { name } => schema_changes::plan(client, &name).await,
-            Self::Approve(approve) => approve.run(client).await,
+            Self::Approve(args) => args.run(client, Decision::Approve).await,
+            Self::Refuse(args) => args.run(client, Decision::Refuse).await,
             Self::Pause(change) => change.run(client, Paused, "pause", Within::Deadline).await,
             Self::Resume(change) => change.run(client, Running, "resume", Within::AnyTime).await,
             Self::Edit(args) => args.run(client).await,

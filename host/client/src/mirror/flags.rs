@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use tarn_model::{
-    Enumerated as _, MirrorEdit, MirrorSpec, RecordErrorPolicy, SchemaChangePolicy, TableMapping,
+    ColumnMapping, Enumerated as _, MirrorEdit, MirrorSpec, RecordErrorPolicy, SchemaChangePolicy,
+    TableMapping,
 };
 
 use crate::error::Error;
@@ -53,6 +54,29 @@ impl FromStr for Exclusion {
     }
 }
 
+/// What a column is at the destination: `schema.table:column=type`, or `…=name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSetting {
+    source: String,
+    column: String,
+    value: String,
+}
+
+impl FromStr for ColumnSetting {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "schema.table:column=… is expected";
+        // A type has no = before its first bracket, and a table's name may have a colon.
+        let (named, value) = text.split_once('=').ok_or(FORM)?;
+        let (source, column) = named.rsplit_once(':').ok_or(FORM)?;
+        if [source, column, value].iter().any(|part| part.is_empty()) {
+            return Err(FORM);
+        }
+        Ok(Self { source: source.into(), column: column.into(), value: value.into() })
+    }
+}
+
 /// A mirror as flags say it.
 #[derive(Debug, Args)]
 pub struct SpecFlags {
@@ -76,6 +100,12 @@ pub struct SpecFlags {
     /// Columns to leave out: schema.table:column,column. May be repeated.
     #[arg(long, value_name = "SOURCE:COLUMNS", conflicts_with = "file")]
     exclude: Vec<Exclusion>,
+    /// A column's type at the destination: schema.table:column=type. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMN=TYPE", conflicts_with = "file")]
+    column_type: Vec<ColumnSetting>,
+    /// A column's name at the destination: schema.table:column=name. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMN=NAME", conflicts_with = "file")]
+    column_name: Vec<ColumnSetting>,
     /// Stream changes only; rows that exist are not loaded.
     #[arg(long, conflicts_with = "file")]
     no_snapshot: bool,
@@ -166,9 +196,18 @@ pub struct EditFlags {
     /// A table to let go of, by its name at the source. May be repeated.
     #[arg(long, value_name = "SOURCE")]
     remove_table: Vec<String>,
-    /// Columns of an added table to leave out: schema.table:column,column. May be repeated.
-    #[arg(long, value_name = "SOURCE:COLUMNS", requires = "add_table")]
+    /// Columns to leave out from here on: schema.table:column,column. Those of a table that is there stay at the
+    /// destination, and later rows hold nothing in them. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMNS")]
     exclude: Vec<Exclusion>,
+    /// A column's type at the destination: schema.table:column=type; of a table that is there, after the next resync
+    /// where its column cannot become that. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMN=TYPE")]
+    column_type: Vec<ColumnSetting>,
+    /// A column's name at the destination: schema.table:column=name; one that is there is renamed with the table's next
+    /// row. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMN=NAME")]
+    column_name: Vec<ColumnSetting>,
     /// Stream the added tables from now on without the rows that they have.
     #[arg(long, requires = "add_table")]
     no_snapshot: bool,
@@ -199,11 +238,13 @@ impl SpecFlags {
 
     /// The mirror, its defaults filled in.
     pub(super) fn spec(self) -> Result<MirrorSpec, Error> {
+        let of_columns =
+            OfColumns { exclude: self.exclude, types: self.column_type, names: self.column_name };
         let mut spec = MirrorSpec {
             name: self.name.unwrap_or_default(),
             source_peer: self.source.unwrap_or_default(),
             destination_peer: self.destination.unwrap_or_default(),
-            tables: mappings(self.tables, self.exclude)?,
+            tables: of_columns.into_tables(mappings(self.tables), &[])?.given,
             do_initial_snapshot: !self.no_snapshot,
             initial_snapshot_only: self.snapshot_only,
             resync: self.resync,
@@ -234,6 +275,9 @@ impl EditFlags {
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_empty = self.add_table.is_empty()
             && self.remove_table.is_empty()
+            && self.exclude.is_empty()
+            && self.column_type.is_empty()
+            && self.column_name.is_empty()
             && self.script.is_empty()
             && !self.no_script
             && self.recent_records == 0
@@ -249,9 +293,13 @@ impl EditFlags {
             // The server says of an unknown one that it is not in the mirror.
             known.cloned().unwrap_or(TableMapping { source, ..TableMapping::default() })
         });
+        let of_columns =
+            OfColumns { exclude: self.exclude, types: self.column_type, names: self.column_name };
+        let Tables { given, changed } = of_columns.into_tables(mappings(self.add_table), &stored.tables)?;
         Ok(MirrorEdit {
             removed_tables: removed.collect(),
-            additional_tables: mappings(self.add_table, self.exclude)?,
+            additional_tables: given,
+            changed_tables: changed,
             batch_size: self.numbers.batch_size,
             idle_timeout: self.numbers.idle_timeout,
             snapshot_num_rows_per_partition: self.numbers.rows_per_partition,
@@ -287,23 +335,82 @@ impl NumberFlags {
     }
 }
 
-fn mappings(pairs: Vec<TablePair>, exclusions: Vec<Exclusion>) -> Result<Vec<TableMapping>, Error> {
-    let mut tables: Vec<_> = pairs
-        .into_iter()
-        .map(|TablePair { source, destination }| TableMapping {
-            source,
-            destination,
-            ..TableMapping::default()
-        })
-        .collect();
-    for Exclusion { source, columns } in exclusions {
-        let table = tables
-            .iter_mut()
-            .find(|table| table.source == source)
-            .ok_or_else(|| Error::Usage(format!("--exclude names {source}, which is none of the tables")))?;
-        table.exclude.extend(columns);
+fn mappings(pairs: Vec<TablePair>) -> Vec<TableMapping> {
+    let mapping =
+        |TablePair { source, destination }| TableMapping { source, destination, ..TableMapping::default() };
+    pairs.into_iter().map(mapping).collect()
+}
+
+/// Tables with what flags say of their columns.
+#[derive(Debug, Default)]
+struct Tables {
+    /// Those that flags name.
+    given: Vec<TableMapping>,
+    /// Those of the mirror that become otherwise.
+    changed: Vec<TableMapping>,
+}
+
+impl Tables {
+    fn find(
+        &mut self,
+        stored: &[TableMapping],
+        flag: &str,
+        source: &str,
+    ) -> Result<&mut TableMapping, Error> {
+        let of = |tables: &[TableMapping]| tables.iter().position(|table| table.source == source);
+        if let Some(at) = of(&self.given) {
+            return Ok(&mut self.given[at]);
+        }
+        let at = match of(&self.changed) {
+            Some(at) => at,
+            None => {
+                let known = of(stored).map(|at| stored[at].clone());
+                let unknown = || Error::Usage(format!("{flag} names {source}, which is none of the tables"));
+                self.changed.push(known.ok_or_else(unknown)?);
+                self.changed.len() - 1
+            }
+        };
+        Ok(&mut self.changed[at])
     }
-    Ok(tables)
+}
+
+/// What flags say of columns.
+#[derive(Debug, Default)]
+struct OfColumns {
+    exclude: Vec<Exclusion>,
+    types: Vec<ColumnSetting>,
+    names: Vec<ColumnSetting>,
+}
+
+impl OfColumns {
+    /// The tables that are `given`, and of those that are `stored` the ones that become otherwise.
+    fn into_tables(self, given: Vec<TableMapping>, stored: &[TableMapping]) -> Result<Tables, Error> {
+        let mut tables = Tables { given, changed: Vec::new() };
+        for Exclusion { source, columns } in self.exclude {
+            let table = tables.find(stored, "--exclude", &source)?;
+            // What a mapping says of a column that is left out would contradict it.
+            table.columns.retain(|column| !columns.contains(&column.source_name));
+            let new = columns.into_iter().filter(|column| !table.exclude.contains(column));
+            table.exclude.extend(new.collect::<Vec<_>>());
+        }
+        for ColumnSetting { source, column, value } in self.types {
+            set(tables.find(stored, "--column-type", &source)?, column).destination_type = value;
+        }
+        for ColumnSetting { source, column, value } in self.names {
+            set(tables.find(stored, "--column-name", &source)?, column).destination_name = value;
+        }
+        Ok(tables)
+    }
+}
+
+/// What a mapping says of a column.
+fn set(table: &mut TableMapping, source_name: String) -> &mut ColumnMapping {
+    let known = table.columns.iter().position(|known| known.source_name == source_name);
+    let at = known.unwrap_or_else(|| {
+        table.columns.push(ColumnMapping { source_name, ..ColumnMapping::default() });
+        table.columns.len() - 1
+    });
+    &mut table.columns[at]
 }
 
 #[cfg(test)]
@@ -327,9 +434,40 @@ mod tests {
     #[test]
     fn excluded_columns_belong_to_a_table_that_is_there() {
         let exclusion: Exclusion = "public.a:x, y".parse().expect("good");
-        let tables = mappings(vec![pair("public.a", "a")], vec![exclusion.clone()]).expect("good");
-        assert_eq!(tables[0].exclude, ["x", "y"]);
-        assert!(mappings(vec![pair("public.b", "b")], vec![exclusion]).is_err());
+        let given = |source: &str, stored: &[TableMapping]| {
+            let of_columns = OfColumns { exclude: vec![exclusion.clone()], ..OfColumns::default() };
+            of_columns.into_tables(mappings(vec![pair(source, "a")]), stored)
+        };
+        assert_eq!(given("public.a", &[]).expect("good").given[0].exclude, ["x", "y"]);
+        assert!(given("public.b", &[]).is_err());
+        let mut stored = mappings(vec![pair("public.a", "a")]);
+        stored[0].exclude = vec!["x".into()];
+        let edited = given("public.b", &stored).expect("good");
+        assert_eq!(edited.given[0].exclude, [""; 0]);
+        assert_eq!(edited.changed[0].exclude, ["x", "y"]);
         assert!("public.a".parse::<Exclusion>().is_err() && "public.a:x,".parse::<Exclusion>().is_err());
+    }
+
+    #[test]
+    fn a_columns_type_is_added_to_what_is_known_of_the_column() {
+        let of = |text: &str| text.parse::<ColumnSetting>();
+        let typed = of("public.a:kind=Enum8('a=b' = 1)").expect("good");
+        assert_eq!((typed.column.as_str(), typed.value.as_str()), ("kind", "Enum8('a=b' = 1)"));
+        let mut stored = mappings(vec![pair("public.a", "a")]);
+        let renamed =
+            ColumnMapping { source_name: "kind".into(), destination_name: "k".into(), ..Default::default() };
+        stored[0].columns = vec![renamed];
+        let other = of("public.a:price=Decimal(20, 4)").expect("good");
+        let named = of("public.a:price=cost").expect("good");
+        let of_columns = OfColumns { types: vec![typed, other], names: vec![named], ..OfColumns::default() };
+        let edited = of_columns.into_tables(Vec::new(), &stored).expect("good");
+        let columns = edited.changed[0].columns.iter();
+        let columns: Vec<_> = columns
+            .map(|column| (column.destination_name.as_str(), column.destination_type.as_str()))
+            .collect();
+        assert_eq!(columns, [("k", "Enum8('a=b' = 1)"), ("cost", "Decimal(20, 4)")]);
+        for wrong in ["public.a:x", "public.a=String", "public.a:x=", ":x=String"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 }

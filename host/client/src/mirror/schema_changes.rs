@@ -1,22 +1,22 @@
-//! `tarn mirror plan` and `tarn mirror approve`: what changes of columns would do, and approving them.
+//! `tarn mirror plan`, `approve` and `refuse`: what changes of columns would do, and what becomes of them.
 
 use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tarn_model::{Enumerated as _, TablePlan};
+use tarn_model::{Enumerated as _, MirrorState, TablePlan};
 
 use super::view::second;
 use crate::answer::{Approved, MirrorValid, SchemaChange, SchemaChanges};
-use crate::calls::mirror_body;
+use crate::calls::{Within, mirror_body};
 use crate::error::Error;
 use crate::http::Client;
 use crate::output::Report;
 use crate::table::{Table, one_line};
 
-/// What is approved.
+/// What is approved, or refused.
 #[derive(Debug, Args)]
-pub struct ApproveArgs {
+pub struct DecideArgs {
     /// The mirror.
     name: String,
     /// The change by its digest, as `tarn mirror plan` shows it; every change that waits now by default.
@@ -32,12 +32,21 @@ pub(super) async fn plan(client: &Client, name: &str) -> Result<Report, Error> {
     let MirrorValid { plans } = client.read(&answer)?;
     let waiting = client.get(&format!("mirrors/schema_changes/{name}")).await?;
     let SchemaChanges { changes } = client.read(&waiting)?;
-    let mut text = shown(&plans);
+    let mut text = planned(name, &plans);
     for change in &changes {
         let _fits = write!(text, "\n{}", described(change));
     }
     let programs = json!({"plans": answer["plans"], "changes": waiting["changes"]});
     Ok(Report::new(text, programs))
+}
+
+/// What would be done for the source's columns of now.
+fn planned(name: &str, plans: &[TablePlan]) -> String {
+    match plans {
+        // Every table of a destination that has columns has a plan.
+        [] => format!("mirror {name} writes messages, which have no columns to change: nothing waits\n"),
+        plans => shown(plans),
+    }
 }
 
 /// The plans of tables as a table with a row for each statement; a sentence where nothing is to be done.
@@ -90,8 +99,33 @@ fn described(change: &SchemaChange) -> String {
     )
 }
 
-impl ApproveArgs {
-    pub(super) async fn run(self, client: &Client) -> Result<Report, Error> {
+/// What becomes of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It is made.
+    Approve,
+    /// The destination's table stays as it is.
+    Refuse,
+}
+
+impl Decision {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Approve => "mirrors/approve_schema_change",
+            Self::Refuse => "mirrors/refuse_schema_change",
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Approve => "approved",
+            Self::Refuse => "refused",
+        }
+    }
+}
+
+impl DecideArgs {
+    pub(super) async fn run(self, client: &Client, decision: Decision) -> Result<Report, Error> {
         let Self { name, digest } = self;
         let listed = client.get(&format!("mirrors/schema_changes/{name}")).await?;
         let SchemaChanges { changes } = client.read(&listed)?;
@@ -107,19 +141,29 @@ impl ApproveArgs {
         let mut text = String::new();
         let mut answers = Vec::new();
         for digest in digests {
+            if decision == Decision::Refuse && !answers.is_empty() {
+                // It takes the next one once it has carried out the one before, and come to rest at it again.
+                client.wait_for(&name, "take the refusal", Within::AnyTime, at_rest).await?;
+            }
             let body = json!({"flow_job_name": name, "digest": digest});
-            let answer = client.post("mirrors/approve_schema_change", &body).await?;
+            let answer = client.post(decision.path(), &body).await?;
             let Approved { change, waiting, resumed } = client.read(&answer)?;
             let rest = match (resumed, waiting) {
                 (true, _) => format!("mirror {name} goes on"),
                 (false, 0) => format!("mirror {name} makes it when it comes to it"),
                 (false, waiting) => format!("{waiting} more wait"),
             };
-            let _fits = writeln!(text, "approved the change {digest} of {}; {rest}", change.plan.table);
+            let done = decision.done();
+            let _fits = writeln!(text, "{done} the change {digest} of {}; {rest}", change.plan.table);
             answers.push(answer);
         }
         Ok(Report::new(text, Value::from(answers)))
     }
+}
+
+/// Whether an edit is taken.
+fn at_rest(state: MirrorState) -> bool {
+    matches!(state, MirrorState::Paused | MirrorState::Failed)
 }
 
 /// What a validation found, with what would be done.
@@ -142,6 +186,7 @@ mod tests {
         let step = |kind, column: &str, statements: &[&str], warning: &str| PlanStep {
             kind,
             column: column.into(),
+            source: column.into(),
             detail: "new".into(),
             statements: statements.iter().map(|&text| text.into()).collect(),
             warning: warning.into(),
@@ -169,6 +214,10 @@ public.t: b keeps its values
 public.u is refused: column id is part of the sorting key; resync
 ";
         assert_eq!(shown(&[plan, refused]), expected);
-        assert_eq!(shown(&[TablePlan::default()]), "the destination's tables have the source's columns\n");
+        assert!(planned("feed", &[]).starts_with("mirror feed writes messages"));
+        assert_eq!(
+            planned("t", &[TablePlan::default()]),
+            "the destination's tables have the source's columns\n"
+        );
     }
 }

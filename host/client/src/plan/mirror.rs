@@ -82,7 +82,7 @@ fn compare_tables(stored: &MirrorSpec, wanted: &MirrorSpec, difference: &mut Dif
                 difference.changes.push(Change { field: String::new(), stored: String::new(), given });
                 difference.edit.additional_tables.push(table.clone());
             }
-            Some(known) => compare_table(&known, table, &mut difference.stuck),
+            Some(known) => compare_table(&known, table, difference),
         }
     }
     for table in &stored.tables {
@@ -94,21 +94,32 @@ fn compare_tables(stored: &MirrorSpec, wanted: &MirrorSpec, difference: &mut Dif
     }
 }
 
-/// A table that stays keeps its columns and its target.
-fn compare_table(stored: &TableMapping, wanted: &TableMapping, stuck: &mut Vec<Change>) {
+/// A table that stays keeps its target and its columns' order, and takes no column in that was left out.
+fn compare_table(stored: &TableMapping, wanted: &TableMapping, difference: &mut Difference) {
     let (before, after) = (fields(stored), fields(wanted));
+    let (excluded, excludes) = (names(&stored.exclude), names(&wanted.exclude));
     for (field, given) in &after {
         let known = &before[field];
-        let same = match field.as_str() {
-            "exclude" => names(&stored.exclude) == names(&wanted.exclude),
-            _ => known == given,
+        let (same, by_edit) = match field.as_str() {
+            "exclude" => (excluded == excludes, excludes.is_superset(&excluded)),
+            "columns" => (known == given, true),
+            _ => (known == given, false),
         };
-        if !same {
-            stuck.push(Change {
-                field: format!("table_mappings[{}].{field}", wanted.source),
-                stored: shown(known),
-                given: shown(given),
-            });
+        if same {
+            continue;
+        }
+        let change = Change {
+            field: format!("table_mappings[{}].{field}", wanted.source),
+            stored: shown(known),
+            given: shown(given),
+        };
+        if !by_edit {
+            difference.stuck.push(change);
+            continue;
+        }
+        difference.changes.push(change);
+        if !difference.edit.changed_tables.iter().any(|table| table.source == wanted.source) {
+            difference.edit.changed_tables.push(wanted.clone());
         }
     }
 }
@@ -184,13 +195,15 @@ mod tests {
         wanted.script_workers = 3;
         wanted.recent_records = 7;
         wanted.tables = vec![table("public.b"), table("public.c")];
+        wanted.tables[0].exclude = vec!["secret".into()];
         let difference = compare(&stored, &wanted);
-        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 12));
+        assert_eq!((difference.stuck.len(), difference.changes.len()), (0, 13));
         let mut edited = difference.edit.apply_to(&stored);
         edited.tables.sort_by(|one, other| one.source.cmp(&other.source));
         assert_eq!(edited, wanted, "the edit brings the one to the other");
         let back = compare(&edited, &MirrorSpec { script: "mask".into(), ..stored.clone() });
-        assert_eq!(back.stuck, [], "recent records are switched off, and a pin is taken away");
+        let stuck: Vec<_> = back.stuck.iter().map(|change| change.field.as_str()).collect();
+        assert_eq!(stuck, ["table_mappings[public.b].exclude"], "what is missing in rows that are there");
         assert_eq!((back.edit.recent_records, back.edit.script.as_str()), (-1, "mask"));
         let without = compare(&edited, &MirrorSpec { script: String::new(), ..edited.clone() });
         assert_eq!((without.stuck.len(), without.changes.len()), (0, 1));

@@ -112,7 +112,11 @@ pub(super) async fn verify(workshop: Workshop, verification: Verification) {
         hash_max: hash_max(verification.sample_rate),
     };
     if verification.state == VerificationState::Planned {
-        watch.info(format!("verification {id} of {} tables began", tables.len()));
+        let count = match tables.len() {
+            1 => "one table".to_owned(),
+            count => format!("{count} tables"),
+        };
+        watch.info(format!("verification {id} began: {count} to compare"));
     } else {
         watch.info(format!("verification {id} goes on where it was"));
     }
@@ -211,7 +215,10 @@ async fn attempt(
                 _ => {}
             }
             match table::step(desk, &mut sides, &subject, tables, at).await {
-                Ok(table::Step::Done) => break,
+                Ok(table::Step::Done) => {
+                    note_letters(desk, &sides.mirror, tables, at).await?;
+                    break;
+                }
                 Ok(table::Step::More) => {}
                 Err(failure) if remedy(&failure) == Remedy::BackOff => return Err(failure),
                 // A request may have taken the table away.
@@ -228,6 +235,38 @@ async fn attempt(
         }
     }
     Ok(AttemptEnd::Done)
+}
+
+/// Says of a table that differs which records the mirror did not take: they are why, or a part of it.
+async fn note_letters(
+    desk: &Desk,
+    mirror: &Mirror,
+    tables: &mut [TableVerification],
+    at: usize,
+) -> Result<(), Failure> {
+    if tables[at].rows_now().differing == 0 {
+        return Ok(());
+    }
+    let errors = desk.catalog.record_errors(mirror.id).await?;
+    let name = &mirror.spec.name;
+    let known = tables[at].notes.len();
+    if errors.waiting > 0 {
+        tables[at].note(format!(
+            "dead letters of the mirror wait ({}), whose rows differ until they are replayed: `tarn mirror dead-letters \
+             list {name}`",
+            errors.waiting
+        ));
+    }
+    if errors.skipped + errors.discarded > 0 {
+        tables[at].note(format!(
+            "records of the mirror were left out ({}), whose rows differ until they change at the source",
+            errors.skipped + errors.discarded
+        ));
+    }
+    if tables[at].notes.len() > known {
+        desk.save(tables, None).await?;
+    }
+    Ok(())
 }
 
 /// The mirror once it streams or rests; `None` when it is gone.
