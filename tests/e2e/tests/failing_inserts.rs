@@ -1,6 +1,8 @@
 //! What ClickHouse refuses an insert with, through a whole mirror: told once with what helps, tried again or stopped
 //! at, and no row lost or doubled.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tarn_e2e::{PATIENCE, Scene};
 use tarn_harness::{ClickHouse, Postgres, Tarn, until_within};
@@ -132,6 +134,43 @@ fn a_disk_that_is_really_full_is_told_of_once_and_nothing_is_lost_when_there_is_
     until_within(PATIENCE, "the changes wait in the stage", || (stage() != "0").then_some(()));
     assert_eq!(scene.state("t"), "STATUS_RUNNING");
     scene.clickhouse.query("DROP TABLE filler SYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+    assert_eq!(told(&scene).len(), 1, "{:#?}", told(&scene));
+    let verification = scene.verify("t");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+}
+
+#[test]
+fn a_quota_that_is_really_used_up_is_told_of_once_and_the_next_interval_brings_the_rest() {
+    // One write of the table fits an interval, and two do not.
+    let clickhouse = ClickHouse::start_with_quota(120_000, Duration::from_secs(12));
+    let scene = Scene { postgres: Postgres::start(), clickhouse, tarn: Tarn::start() };
+    scene.create_peers();
+    scene.postgres.query(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n int NOT NULL, s text);
+         INSERT INTO t SELECT i, 0, repeat('x', 100) FROM generate_series(1, 500) i",
+    );
+    scene.mirror("t", &[("public.t", "t")], &json!({}));
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.wait_for_state("t", "STATUS_RUNNING");
+    // An interval may end between two writes; not between all of them.
+    let lines = until_within(PATIENCE, "the log tells of the quota", || {
+        scene.postgres.query("UPDATE t SET n = n + 1");
+        until_within(PATIENCE, "it is written, or told of", || {
+            let lines = told(&scene);
+            let arrived = "SELECT min(n) FROM t FINAL";
+            let is_there =
+                || scene.clickhouse.scalar(arrived) == scene.postgres.scalar("SELECT min(n) FROM t");
+            (!lines.is_empty() || is_there()).then_some(lines)
+        })
+        .into_iter()
+        .next()
+    });
+    assert!(
+        lines.contains("QUOTA_EXCEEDED") && lines.contains("wait for the quota's next interval"),
+        "{lines}"
+    );
+    assert_eq!(scene.state("t"), "STATUS_RUNNING");
     scene.wait_until_equal(SOURCE, TARGET);
     assert_eq!(told(&scene).len(), 1, "{:#?}", told(&scene));
     let verification = scene.verify("t");

@@ -171,9 +171,9 @@ TARGET = re.compile(r"\s*INSERT\s+INTO\s+(?:TABLE\s+)?(`[^`]+`|\w+)\s*(?:\(|$)",
 class Engine:
     """The engine on one data path. A connection per request, so that no session state leaks."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, quota=None):
         os.makedirs(path, exist_ok=True)
+        self.path = path if quota is None else f"{path}?config-file={write_config(path, *quota)}"
         self.keeper = Connection(path)
         self.version = self.keeper.query("SELECT version()", "TSVRaw").bytes().decode().strip()
 
@@ -194,6 +194,21 @@ class Engine:
     def close(self):
         """Closes the data path."""
         self.keeper.close()
+
+
+def write_config(path, written_bytes, seconds):
+    """Configuration files beside a data path whose user may write so many bytes in so many seconds; the first one's path."""
+    users, config = path + ".users.xml", path + ".config.xml"
+    interval = f"<duration>{seconds}</duration><written_bytes>{written_bytes}</written_bytes>"
+    with open(users, "w", encoding="utf-8") as file:
+        file.write(
+            "<clickhouse><profiles><default/></profiles><users><default><password/>"
+            "<networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></default></users>"
+            f"<quotas><default><interval>{interval}</interval></default></quotas></clickhouse>"
+        )
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"<clickhouse><users_config>{users}</users_config></clickhouse>")
+    return config
 
 
 def quote_identifier(name):
@@ -465,6 +480,8 @@ def arguments():
     parser.add_argument("--private-key", help="PEM file of the certificate's key")
     parser.add_argument("--client-authority", help="PEM file: HTTPS clients must show a certificate of it")
     parser.add_argument("--faults", help="file of what the next inserts meet, for tests")
+    parser.add_argument("--quota", type=int, nargs=2, metavar=("BYTES", "SECONDS"),
+                        help="how much may be written in each interval")  # fmt: skip
     parser.add_argument("--verbose", action="store_true", help="failed statements to standard error")
     return parser.parse_args()
 
@@ -494,7 +511,7 @@ def main():
     """Serves until told to stop."""
     options = arguments()
     try:
-        engine = Engine(os.path.abspath(options.path))
+        engine = Engine(os.path.abspath(options.path), options.quota)
         for database in options.database:
             engine.keeper.query(
                 f"CREATE DATABASE IF NOT EXISTS {quote_identifier(database)} ENGINE = Atomic"

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -56,7 +57,15 @@ impl ClickHouse {
     /// An engine of its own on a disk of so many MiB. It forgets everything when it is stopped.
     #[must_use]
     pub fn start_on_disk(mib: u32) -> Self {
-        let engine = Engine::start_with(|_| None, Some(mib));
+        let engine = Engine::start_with(|_| None, Bounds { disk_mib: Some(mib), ..Bounds::default() });
+        Self::with_database((engine.address(), Server::Own(engine)))
+    }
+
+    /// An engine of its own whose user has a quota: so many bytes are written in each interval, and no insert after that.
+    #[must_use]
+    pub fn start_with_quota(written_bytes: u64, interval: Duration) -> Self {
+        let quota = Some((written_bytes, interval));
+        let engine = Engine::start_with(|_| None, Bounds { quota, ..Bounds::default() });
         Self::with_database((engine.address(), Server::Own(engine)))
     }
 
@@ -64,8 +73,8 @@ impl ClickHouse {
     /// clients with a certificate of `client_authority` only, where one is given. All are PEM.
     #[must_use]
     pub fn start_with_https(certificate: &str, key: &str, client_authority: Option<&str>) -> Self {
-        let engine =
-            Engine::start_with(|folder| Some(Https::new(folder, certificate, key, client_authority)), None);
+        let https = |folder: &Path| Some(Https::new(folder, certificate, key, client_authority));
+        let engine = Engine::start_with(https, Bounds::default());
         Self::with_database((engine.address(), Server::Own(engine)))
     }
 
@@ -269,8 +278,16 @@ struct Engine {
     folder: TempDir,
     port: u16,
     https: Option<Https>,
+    bounds: Bounds,
+}
+
+/// What an engine has less of than others.
+#[derive(Debug, Default)]
+struct Bounds {
     /// The size of its disk, if it is to be a small one.
     disk_mib: Option<u32>,
+    /// The bytes that may be written in each interval.
+    quota: Option<(u64, Duration)>,
 }
 
 /// What HTTPS needs: a port, and files in the engine's folder.
@@ -300,14 +317,14 @@ impl Https {
 
 impl Engine {
     fn start() -> Self {
-        Self::start_with(|_| None, None)
+        Self::start_with(|_| None, Bounds::default())
     }
 
-    fn start_with(https: impl FnOnce(&Path) -> Option<Https>, disk_mib: Option<u32>) -> Self {
+    fn start_with(https: impl FnOnce(&Path) -> Option<Https>, bounds: Bounds) -> Self {
         let folder =
             tempfile::Builder::new().prefix("tarn-clickhouse-").tempdir().expect("a folder can be made");
         let https = https(folder.path());
-        let mut engine = Self { process: None, folder, port: 0, https, disk_mib };
+        let mut engine = Self { process: None, folder, port: 0, https, bounds };
         for _ in 0..START_ATTEMPTS_MAX {
             engine.port = free_port();
             if let Some(https) = &mut engine.https {
@@ -334,7 +351,7 @@ impl Engine {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clickhouse/engine.py");
         let data = self.folder.path().join("data");
         let python = venv::program("python");
-        let mut command = match self.disk_mib {
+        let mut command = match self.bounds.disk_mib {
             Some(mib) => small_disk::on(mib, &data, &python),
             None => Command::new(python),
         };
@@ -349,6 +366,9 @@ impl Engine {
             .current_dir(self.folder.path());
         if let Some(https) = &self.https {
             command.args(["--https-port", &https.port.to_string()]).args(&https.arguments);
+        }
+        if let Some((bytes, interval)) = self.bounds.quota {
+            command.args(["--quota", &bytes.to_string(), &interval.as_secs().to_string()]);
         }
         let mut process = Process::start(&mut command, self.folder.path());
         let ping = Request { method: "GET", path: "/ping", headers: &[], body: &[] };
