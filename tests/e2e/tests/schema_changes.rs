@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tarn_e2e::Scene;
-use tarn_harness::{until, until_within};
+use tarn_harness::{HttpAnswer, until, until_within};
 
 const TABLE: &str = "CREATE TABLE items (id int PRIMARY KEY, name text, size numeric(10));
     INSERT INTO items SELECT n, 'item ' || n, n FROM generate_series(1, 1000) n";
@@ -67,7 +67,9 @@ fn a_change_waits_over_kills_until_it_is_approved_and_the_next_one_asks_again() 
     scene.postgres.query("INSERT INTO items VALUES (1003, 'last', 5000000000, 7, 'n')");
     wait_for_failure(&scene, 1);
     let log = scene.log("items");
-    for part in ["public.items", "ADD price", "ALTER TABLE", "tarn mirror approve items", "resync"] {
+    for part in
+        ["public.items", "ADD price", "ALTER TABLE", "tarn mirror approve items", "tarn mirror refuse items"]
+    {
         assert!(log.contains(part), "{part} in {log}");
     }
     // Everything before it is there, and nothing behind it.
@@ -115,42 +117,122 @@ fn a_change_waits_over_kills_until_it_is_approved_and_the_next_one_asks_again() 
     assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
 }
 
+/// Refuses a change; the answer.
+fn refuse(scene: &Scene, change: &Value) -> HttpAnswer {
+    let body = json!({"flowJobName": "items", "digest": change["digest"]});
+    scene.try_post("mirrors/refuse_schema_change", &body)
+}
+
+fn edit(scene: &Scene, update: &Value) {
+    let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING",
+        "flowConfigUpdate": {"cdcFlowConfigUpdate": update}});
+    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+}
+
 #[test]
-fn a_change_is_refused_by_leaving_the_column_out_and_taken_by_another_policy() {
-    let scene = streaming("ASK");
+fn a_change_that_is_refused_leaves_the_table_as_it_is_and_the_stream_goes_on() {
+    let mut scene = streaming("ASK");
+    let only = |scene: &Scene| {
+        let [change] = &waiting(scene)[..] else { panic!("one change waits: {:?}", waiting(scene)) };
+        change.clone()
+    };
+    // A new column is left out, from here on and over restarts.
     scene.postgres.query("ALTER TABLE items ADD secret text DEFAULT 'x'");
     scene.postgres.query("INSERT INTO items VALUES (1001, 'after', 2, 'y')");
     wait_for_failure(&scene, 1);
-    let table = json!({"sourceTableIdentifier": "public.items", "destinationTableIdentifier": "items2",
-        "exclude": ["secret"]});
-    let edit = |update: Value| {
-        let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING",
-            "flowConfigUpdate": {"cdcFlowConfigUpdate": update}});
-        assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
-    };
-    // One request cannot do both: the table leaves, and comes back.
-    scene.postgres.query("CREATE TABLE other (id int PRIMARY KEY)");
-    edit(json!({
-        "removedTables": [{"sourceTableIdentifier": "public.items", "destinationTableIdentifier": "items"}],
-        "additionalTables": [{"sourceTableIdentifier": "public.other", "destinationTableIdentifier": "other"}]}));
-    scene.wait_for_state("items", "STATUS_RUNNING");
-    assert_eq!(waiting(&scene), Vec::<Value>::new());
-    scene.request_state("items", "STATUS_PAUSED");
-    scene.wait_for_state("items", "STATUS_PAUSED");
-    edit(json!({"additionalTables": [table]}));
-    scene.wait_until_equal(SOURCE, &TARGET.replace("FROM items", "FROM items2"));
+    let change = only(&scene);
+    let unknown = json!({"flowJobName": "items", "digest": "0000"});
+    assert_eq!(scene.try_post("mirrors/refuse_schema_change", &unknown).status, 400);
+    let answer = refuse(&scene, &change);
+    assert_eq!((answer.status, &answer.json()["resumed"]), (200, &json!(true)), "{}", answer.text());
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    scene.postgres.query(
+        "UPDATE items SET secret = 'z' WHERE id = 1; INSERT INTO items VALUES (1002, 'later', 3, 'z')",
+    );
+    scene.wait_until_equal(SOURCE, TARGET);
     scene.wait_for_target(COLUMNS, "id name size");
-    scene.wait_for_target(&COLUMNS.replace("'items'", "'items2'"), "id name size");
-    scene.postgres.query("INSERT INTO items VALUES (1002, 'later', 3, 'z')");
-    scene.wait_until_equal(SOURCE, &TARGET.replace("FROM items", "FROM items2"));
+    assert_eq!(waiting(&scene), Vec::<Value>::new());
+    assert!(
+        scene.log("items").contains("public.items without secret from here on"),
+        "{}",
+        scene.log("items")
+    );
 
+    // A renamed one keeps its name there.
     scene
         .postgres
-        .query("ALTER TABLE items ADD note text; INSERT INTO items VALUES (1003, 'noted', 3, 'z', 'n')");
+        .query("ALTER TABLE items RENAME name TO title; INSERT INTO items VALUES (1003, 'titled', 4)");
     wait_for_failure(&scene, 2);
-    edit(json!({"schemaChanges": "APPLY"}));
-    scene.wait_for_target("SELECT note FROM items2 FINAL WHERE id = 1003", "n");
+    assert_eq!(refuse(&scene, &only(&scene)).status, 200);
+    let renamed = SOURCE.replace(" name,", " title,");
+    scene.wait_until_equal(&renamed, TARGET);
+    scene.wait_for_target(COLUMNS, "id name size");
+
+    // Values that would have no place are not given up by a refusal, but by who leaves the column out.
+    scene
+        .postgres
+        .query("ALTER TABLE items ALTER size TYPE numeric(20); INSERT INTO items VALUES (1004, 'wide', 5)");
+    wait_for_failure(&scene, 3);
+    let answer = refuse(&scene, &only(&scene));
+    assert_eq!(answer.status, 400);
+    for part in ["WIDEN", "size", "tarn mirror edit items --exclude public.items:"] {
+        assert!(answer.text().contains(part), "{part} in {}", answer.text());
+    }
+    assert_eq!(scene.state("items"), "STATUS_FAILED");
+    let mapping = scene.post("mirrors/status", &json!({"flowJobName": "items", "includeFlowInfo": true}));
+    let mut mapping = mapping["cdcStatus"]["config"]["tableMappings"][0].clone();
+    assert_eq!(mapping["exclude"], json!(["secret"]));
+    mapping["exclude"] = json!(["secret", "size"]);
+    edit(&scene, &json!({"changedTables": [mapping]}));
+    let left = |sql: &str, size: &str| sql.replace(&format!(", {size}"), "");
+    scene.wait_until_equal(&left(&renamed, "size::text"), &left(TARGET, "toString(size)"));
+    assert_eq!(plan(&scene)["steps"][0]["kind"], "KEEP", "{}", plan(&scene));
+    scene.wait_for_target("SELECT toString(size) FROM items FINAL WHERE id = 1003", "4");
+    scene.wait_for_target("SELECT toString(size) FROM items FINAL WHERE id = 1004", "NULL");
+    let verification = scene.verify("items");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+
+    // The next one is asked for as ever, and taken by another policy.
+    scene
+        .postgres
+        .query("ALTER TABLE items ADD note text; INSERT INTO items VALUES (1005, 'noted', 3, 'z', 'n')");
+    wait_for_failure(&scene, 4);
+    edit(&scene, &json!({"schemaChanges": "APPLY"}));
+    scene.wait_for_target("SELECT note FROM items FINAL WHERE id = 1005", "n");
     until("nothing waits any more", || waiting(&scene).is_empty().then_some(()));
+}
+
+#[test]
+fn rows_that_waited_in_the_stage_follow_a_refusal() {
+    let mut scene = streaming("ASK");
+    scene.clickhouse.stop();
+    scene.postgres.query("INSERT INTO items VALUES (1001, 'before', 2)");
+    scene.postgres.query("ALTER TABLE items ADD secret text; ALTER TABLE items DROP COLUMN size");
+    scene
+        .postgres
+        .query("INSERT INTO items VALUES (1002, 'behind', 'y'); UPDATE items SET secret = 's' WHERE id = 1");
+    let passed = "SELECT confirmed_flush_lsn >= pg_current_wal_insert_lsn() - 64 FROM pg_replication_slots";
+    until_within(tarn_e2e::PATIENCE, "the stage has it", || {
+        (scene.postgres.scalar(passed).as_deref() == Some("t")).then_some(())
+    });
+    scene.clickhouse.start_again();
+    wait_for_failure(&scene, 1);
+    let [change] = &waiting(&scene)[..] else { panic!("one change waits") };
+    let answer = refuse(&scene, change);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let (source, target) = (
+        "SELECT id::text, name FROM items ORDER BY items.id",
+        "SELECT toString(id), name FROM items FINAL ORDER BY id",
+    );
+    scene.wait_until_equal(source, target);
+    scene
+        .postgres
+        .query("UPDATE items SET secret = 't', name = 'more' WHERE id < 9; DELETE FROM items WHERE id = 7");
+    scene.wait_until_equal(source, target);
+    scene.wait_for_target(COLUMNS, "id name size");
+    assert_eq!(scene.state("items"), "STATUS_RUNNING", "{}", scene.log("items"));
 }
 
 #[test]
@@ -195,6 +277,40 @@ fn values_that_a_column_cannot_hold_go_to_one_beside_it_and_no_value_is_lost() {
     scene.wait_for_target(COLUMNS, "id name size");
     scene.wait_until_equal(SOURCE, TARGET);
     scene.wait_for_state("items", "STATUS_RUNNING");
+}
+
+#[test]
+fn a_large_value_that_an_update_leaves_out_comes_to_the_column_beside_of_a_row_from_before() {
+    for rereads in ["false", "true"] {
+        let mut scene = Scene::start();
+        scene.postgres.query(
+            "CREATE TABLE items (id int PRIMARY KEY, name text, size date);
+             ALTER TABLE items ALTER size SET STORAGE PLAIN;
+             INSERT INTO items SELECT n, 'item ' || n, '2026-01-01' FROM generate_series(1, 6) n",
+        );
+        scene.mirror("items", &[("public.items", "items")], &json!({"env": {"TARN_REREAD": rereads}}));
+        scene.wait_until_equal(SOURCE, TARGET);
+        scene.postgres.query(
+            "ALTER TABLE items ALTER size TYPE text USING repeat(md5(id::text), 200), ALTER size SET STORAGE EXTERNAL;
+             UPDATE items SET name = 'first' WHERE id = 1;
+             UPDATE items SET id = 10 WHERE id = 2;
+             UPDATE items SET name = 'twice' WHERE id = 3; UPDATE items SET name = 'gone' WHERE id = 4;
+             UPDATE items SET name = 'thrice', size = size || '!' WHERE id = 3; DELETE FROM items WHERE id = 4",
+        );
+        let changed =
+            |sql: &str, order: &str| sql.replace(order, &format!("WHERE id IN (1, 3, 4, 10) {order}"));
+        let source = changed(SOURCE, "ORDER BY items.id");
+        let target = changed(TARGET, "ORDER BY id").replace("toString(size)", "size_string");
+        scene.wait_until_equal(&source, &target);
+        // What the position says of the table holds over a kill.
+        scene.tarn.kill();
+        scene.postgres.query("UPDATE items SET name = 'after' WHERE id = 5");
+        scene.tarn.start_again();
+        scene.wait_for_target("SELECT name FROM items FINAL WHERE id = 5", "after");
+        let of_row = |sql: &str| sql.replace("IN (1, 3, 4, 10)", "= 5");
+        scene.wait_until_equal(&of_row(&source), &of_row(&target));
+        assert_eq!(scene.state("items"), "STATUS_RUNNING", "{}", scene.log("items"));
+    }
 }
 
 #[test]

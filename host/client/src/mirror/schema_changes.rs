@@ -141,9 +141,9 @@ impl DecideArgs {
         let mut text = String::new();
         let mut answers = Vec::new();
         for digest in digests {
-            if decision == Decision::Refuse && !answers.is_empty() {
-                // It takes the next one once it has carried out the one before, and come to rest at it again.
-                client.wait_for(&name, "take the refusal", Within::AnyTime, at_rest).await?;
+            if decision == Decision::Refuse {
+                // A change is there to be seen before the mirror has stopped at it; and after a refusal it comes to the next.
+                client.wait_for(&name, "stop at the change", Within::Deadline, at_rest).await?;
             }
             let body = json!({"flow_job_name": name, "digest": digest});
             let answer = client.post(decision.path(), &body).await?;

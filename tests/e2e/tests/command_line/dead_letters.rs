@@ -59,6 +59,12 @@ fn dead_letters_are_listed_shown_exported_replayed_and_discarded() {
     assert_eq!(shell.tarn("mirror dead-letters discard t 1").ok(), "discarded 1 dead letters of mirror t\n");
     let again = shell.tarn("mirror dead-letters discard t 1 1");
     assert!(again.code != 0 && again.err.contains("1 of 1 dead letters do not wait"), "{}", again.err);
+    let verified = shell.tarn("mirror verify t");
+    for part in
+        ["DIFFERENT", "dead letters of the mirror wait (3)", "were left out (1)", "dead-letters list t"]
+    {
+        assert!(verified.code == 1 && verified.out.contains(part), "{part} in {}", verified.out);
+    }
     let replayed = shell.tarn("mirror dead-letters replay t --all").ok();
     assert_eq!(replayed, "replayed 3 dead letters of mirror t\n");
     shell.scene.wait_for_target("SELECT toString(count()) FROM t FINAL", "99");

@@ -37,8 +37,28 @@ fn a_change_of_columns_is_planned_waited_for_and_approved() {
     let approved = shell.tarn("mirror approve t").ok();
     assert!(approved.contains("of public.t; mirror t goes on"), "{approved}");
     shell.scene.wait_for_target("SELECT note FROM t FINAL WHERE id = 2", "b");
+    shell.scene.postgres.query("ALTER TABLE t ADD secret text; INSERT INTO t VALUES (5, 5, 'e', 's')");
+    until("the mirror failed again", || {
+        shell.tarn("mirror describe t").ok().contains("schema_change_waits").then_some(())
+    });
+    let none = shell.tarn("mirror refuse t --digest 0000");
+    assert_eq!((none.code, none.err.contains("waits at no change")), (1, true), "{}", none.err);
+    let refused = shell.tarn("mirror refuse t").ok();
+    assert!(refused.contains("of public.t; mirror t goes on"), "{refused}");
+    shell.scene.wait_for_target("SELECT note FROM t FINAL WHERE id = 5", "e");
+    // A column that is there is left out by an edit, and its type, once everything is loaded again, chosen by one.
+    let edited = shell.tarn("mirror edit t --exclude public.t:note --column-type public.t:n=String").ok();
+    assert!(edited.starts_with("edited mirror t"), "{edited}");
+    let plan = shell.tarn("mirror plan t").ok();
+    assert!(plan.contains("KEEP") && plan.contains("note"), "{plan}");
+    let unknown = shell.tarn("mirror edit t --exclude public.t:nothing");
+    assert_eq!((unknown.code, unknown.err.contains("has no column")), (1, true), "{}", unknown.err);
+    shell.tarn("mirror resync t --wait").ok();
+    let types = "SELECT arrayStringConcat(groupArray(concat(name, ' ', type)), ', ') FROM (SELECT * FROM system.columns
+                 WHERE database = currentDatabase() AND table = 't' AND name NOT LIKE '\\\\_tarn%' ORDER BY position)";
+    shell.scene.wait_for_target(types, "id Int64, n Nullable(String)");
     let edited = shell.tarn("mirror edit t --schema-changes apply").ok();
     assert!(edited.starts_with("edited mirror t"), "{edited}");
-    shell.scene.postgres.query("ALTER TABLE t ADD more text; INSERT INTO t VALUES (3, 3, 'c', 'd')");
+    shell.scene.postgres.query("ALTER TABLE t ADD more text; INSERT INTO t VALUES (3, 3, 'c', 's', 'd')");
     shell.scene.wait_for_target("SELECT more FROM t FINAL WHERE id = 3", "d");
 }
