@@ -108,7 +108,7 @@ impl Change {
 }
 
 /// What follows where a source stores values of a type otherwise.
-const READ_AGAIN: &str = "; the source writes all rows anew for that, so they are read again beside the stream, unless TARN_REREAD is false";
+const READ_AGAIN: &str = "; where the source writes its rows anew for that, they are read again beside the stream, unless TARN_REREAD is false";
 
 /// Whether PostgreSQL writes a table anew where a column's type became one that is held so. It does not for more digits
 /// before the point, finer moments, more labels, or NULL.
@@ -127,7 +127,7 @@ fn lost(name: &str, retyped: &[String]) -> String {
         return String::new();
     }
     format!(
-        "the source has no values of column {name} any more: when its rows are read again for the other type of {}, they \
+        "the source has no values of column {name} any more: where its rows are read again for the other type of {}, they \
          show its default, or NULL, in it. Copy what it holds before, or have no rows read again (TARN_REREAD)",
         retyped.join(", ")
     )
