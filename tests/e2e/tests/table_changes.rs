@@ -205,8 +205,15 @@ fn packing_a_table_whose_defaults_the_destination_knows_reads_nothing_again() {
         .postgres
         .query("ALTER TABLE items ADD kind text DEFAULT 'usual'; INSERT INTO items VALUES (1001, 'new')");
     scene.wait_for_target("SELECT countIf(kind = 'usual') FROM items FINAL", "1001");
+    // That the default is an old one is known once the catalog was looked at after it.
+    for state in ["STATUS_PAUSED", "STATUS_RUNNING"] {
+        scene.request_state("items", state);
+        scene.wait_for_state("items", state);
+    }
+    scene.postgres.query("INSERT INTO items VALUES (1005, 'looked at')");
+    scene.wait_for_target("SELECT max(id) FROM items", "1005");
     // Each writes the default into the rows and changes the column's definition.
-    for (id, pack) in [(1002, "VACUUM FULL items"), (1003, "CLUSTER items USING items_pkey")] {
+    for (id, pack) in [(1006, "VACUUM FULL items"), (1007, "CLUSTER items USING items_pkey")] {
         scene.postgres.query(&format!("{pack}; INSERT INTO items VALUES ({id}, 'packed')"));
         scene.wait_for_target("SELECT max(id) FROM items", &id.to_string());
     }
