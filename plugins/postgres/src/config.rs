@@ -103,8 +103,8 @@ pub(crate) const PUBLICATION_CHECK_US: u64 = 10_000_000;
 /// should be told of, and what changes tables meanwhile waits behind.
 pub(crate) const PUBLICATION_LOCK_MS: u32 = 5_000;
 
-/// Time between two such looks, as a multiple of what one took: the stream stands still during a look, for half a second
-/// with ten thousand tables.
+/// Time between two such looks, as a multiple of what one took: the stream stands still during a look, for a second with
+/// ten thousand tables.
 pub(crate) const PUBLICATION_CHECK_SHARE: u64 = 50;
 
 /// Bytes of a table up to which its rows are counted when somebody asks how many there are. A larger one
