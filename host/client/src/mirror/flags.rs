@@ -200,6 +200,9 @@ pub struct EditFlags {
     /// destination, and later rows hold nothing in them. May be repeated.
     #[arg(long, value_name = "SOURCE:COLUMNS")]
     exclude: Vec<Exclusion>,
+    /// Columns that are left out, and of which the source has none any more: schema.table:column,column. May be repeated.
+    #[arg(long, value_name = "SOURCE:COLUMNS")]
+    forget_excluded: Vec<Exclusion>,
     /// A column's type at the destination: schema.table:column=type; of a table that is there, after the next resync
     /// where its column cannot become that. May be repeated.
     #[arg(long, value_name = "SOURCE:COLUMN=TYPE")]
@@ -238,8 +241,12 @@ impl SpecFlags {
 
     /// The mirror, its defaults filled in.
     pub(super) fn spec(self) -> Result<MirrorSpec, Error> {
-        let of_columns =
-            OfColumns { exclude: self.exclude, types: self.column_type, names: self.column_name };
+        let of_columns = OfColumns {
+            exclude: self.exclude,
+            forgotten: Vec::new(),
+            types: self.column_type,
+            names: self.column_name,
+        };
         let mut spec = MirrorSpec {
             name: self.name.unwrap_or_default(),
             source_peer: self.source.unwrap_or_default(),
@@ -276,6 +283,7 @@ impl EditFlags {
         let is_empty = self.add_table.is_empty()
             && self.remove_table.is_empty()
             && self.exclude.is_empty()
+            && self.forget_excluded.is_empty()
             && self.column_type.is_empty()
             && self.column_name.is_empty()
             && self.script.is_empty()
@@ -293,8 +301,12 @@ impl EditFlags {
             // The server says of an unknown one that it is not in the mirror.
             known.cloned().unwrap_or(TableMapping { source, ..TableMapping::default() })
         });
-        let of_columns =
-            OfColumns { exclude: self.exclude, types: self.column_type, names: self.column_name };
+        let of_columns = OfColumns {
+            exclude: self.exclude,
+            forgotten: self.forget_excluded,
+            types: self.column_type,
+            names: self.column_name,
+        };
         let Tables { given, changed } = of_columns.into_tables(mappings(self.add_table), &stored.tables)?;
         Ok(MirrorEdit {
             removed_tables: removed.collect(),
@@ -378,6 +390,7 @@ impl Tables {
 #[derive(Debug, Default)]
 struct OfColumns {
     exclude: Vec<Exclusion>,
+    forgotten: Vec<Exclusion>,
     types: Vec<ColumnSetting>,
     names: Vec<ColumnSetting>,
 }
@@ -392,6 +405,10 @@ impl OfColumns {
             table.columns.retain(|column| !columns.contains(&column.source_name));
             let new = columns.into_iter().filter(|column| !table.exclude.contains(column));
             table.exclude.extend(new.collect::<Vec<_>>());
+        }
+        for Exclusion { source, columns } in self.forgotten {
+            let table = tables.find(stored, "--forget-excluded", &source)?;
+            table.exclude.retain(|column| !columns.contains(column));
         }
         for ColumnSetting { source, column, value } in self.types {
             set(tables.find(stored, "--column-type", &source)?, column).destination_type = value;
@@ -445,6 +462,10 @@ mod tests {
         let edited = given("public.b", &stored).expect("good");
         assert_eq!(edited.given[0].exclude, [""; 0]);
         assert_eq!(edited.changed[0].exclude, ["x", "y"]);
+        let forgotten = vec!["public.a:x".parse().expect("good")];
+        let of_columns = OfColumns { forgotten, ..OfColumns::default() };
+        let edited = of_columns.into_tables(Vec::new(), &stored).expect("good");
+        assert_eq!(edited.changed[0].exclude, [""; 0]);
         assert!("public.a".parse::<Exclusion>().is_err() && "public.a:x,".parse::<Exclusion>().is_err());
     }
 

@@ -151,7 +151,9 @@ impl Control {
             problems = self.look_at(tables, "additional_tables").await?;
         }
         if problems.is_empty() && !edit.changed_tables.is_empty() {
-            problems = self.look_at(changed_tables::alone(&spec, edit), "changed_tables").await?;
+            problems =
+                self.look_at(changed_tables::alone(&mirror.spec, &spec, edit), "changed_tables").await?;
+            changed_tables::require_gone(&mirror.spec, edit, &mut problems);
             changed_tables::forget_known(&mirror.spec, edit, &mut problems);
         }
         Ok(problems)

@@ -29,13 +29,16 @@ pub(super) fn require_there(
     if gone.is_empty() || new.is_empty() {
         return Ok(());
     }
-    let (gone, new) = (gone.join(", "), new.join(", "));
+    let (gone, new, table) = (gone.join(", "), new.join(", "), mapping.name.to_string());
     let message = format!(
         "{gone}, which is left out, is not there any more, and {new} is new: it may be the same column"
     );
     Err(Failure::permanent("excluded_column_gone", message)
         .with_hint(format!(
-            "edit the mirror: leave {new} out as well, or leave {gone} out no longer; then resume it"
+            "leave {new} out as well, by `tarn mirror edit … --exclude {table}:{new}`; or say that it is another one, by `tarn \
+             mirror edit … --forget-excluded {table}:{gone}`",
+            new = new.replace(", ", ","),
+            gone = gone.replace(", ", ",")
         ))
         .with_table(mapping.name.to_string()))
 }
