@@ -31,11 +31,13 @@ pub(crate) struct Mark {
     /// The partitions whose rows are to be read, where it is not those of all. An instance that starts from the position
     /// does not know them, and reads all.
     pub(crate) partitions: Vec<u32>,
+    /// How many times this instance noticed that rows are to be read.
+    pub(crate) noticed: u32,
 }
 
 impl Mark {
     fn new(name: u64, oid: u32, file: u32, delivered: Attributes) -> Self {
-        Self { name, oid, file, delivered, entry: None, again: Again::No, partitions: Vec::new() }
+        Self { name, oid, file, delivered, entry: None, again: Again::No, partitions: Vec::new(), noticed: 0 }
     }
 
     /// Has the rows of some partitions read, or those of all.
@@ -46,6 +48,7 @@ impl Mark {
             _ => self.partitions.clear(),
         }
         self.again = Again::Due;
+        self.noticed += 1;
     }
 
     /// Notes that no rows are to be read any more, but may have been.

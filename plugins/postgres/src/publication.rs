@@ -207,6 +207,27 @@ pub(crate) fn check<P: Peer>(
     Ok(present)
 }
 
+/// A text that is another one whenever somebody changed what a publication has of tables, given by their numbers.
+///
+/// # Errors
+/// Whatever keeps the server from answering.
+pub(crate) fn state(
+    side: &mut impl Reads,
+    publication: &str,
+    tables: impl Iterator<Item = u32>,
+) -> Result<String, Failure> {
+    let tables: Vec<String> = tables.map(|oid| oid.to_string()).collect();
+    let rows = side.read(&format!(
+        "SELECT p.xmin || ' ' || coalesce((SELECT md5(string_agg(r.oid || ' ' || r.xmin, ',' ORDER BY r.oid))
+                                           FROM pg_catalog.pg_publication_rel AS r
+                                           WHERE r.prpubid = p.oid AND r.prrelid = ANY ('{{{}}}'::oid[])), '')
+         FROM pg_catalog.pg_publication AS p WHERE p.pubname = {}",
+        tables.join(","),
+        literal(publication)
+    ))?;
+    Ok(rows.first().map(|row| text(row, 0)).transpose()?.unwrap_or_default().to_owned())
+}
+
 /// The mirror's own publication has every kind of change and every row: somebody else narrowed it
 /// otherwise.
 fn require_everything(

@@ -354,7 +354,9 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &server, &self.settings, &position.place)?;
-        let surroundings = Surroundings::new(server, &tables, partitions);
+        let oids = tables.values().map(|table| table.oid);
+        let published = publication::state(&mut self.side, self.settings.publication.name(), oids)?;
+        let surroundings = Surroundings::new(server, &tables, partitions, published);
         self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
         Ok(())
     }

@@ -30,19 +30,22 @@ pub(crate) struct Surroundings {
     next_us: u64,
     without_identity: WithoutIdentity,
     partitions: Partitions,
+    /// The publication as it was at the last look.
+    publication: String,
 }
 
 impl Surroundings {
-    /// After a first look, which found these tables and partitions.
+    /// After a first look, which found these tables and partitions, and the publication in this [state](publication::state).
     pub(crate) fn new(
         server: Server,
         tables: &HashMap<TableName, CatalogTable>,
         partitions: Partitions,
+        publication: String,
     ) -> Self {
         let mut without_identity = WithoutIdentity::default();
         without_identity.tell(tables);
         let now = clock::monotonic();
-        Self { server, next_us: next_look(now, now), without_identity, partitions }
+        Self { server, next_us: next_look(now, now), without_identity, partitions, publication }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -61,9 +64,31 @@ impl Surroundings {
         if is_due {
             let tables = look(side, &self.server, settings, marks.change(), &mut self.partitions)?;
             self.without_identity.tell(&tables);
+            self.compare_publication(side, settings, &tables)?;
             self.next_us = next_look(now, clock::monotonic());
         }
         Ok(is_due)
+    }
+}
+
+impl Surroundings {
+    /// Says where the publication was changed since the last look, though it has everything now.
+    fn compare_publication<P: Peer>(
+        &mut self,
+        side: &mut Side<P>,
+        settings: &Settings,
+        tables: &HashMap<TableName, CatalogTable>,
+    ) -> Result<(), Failure> {
+        let name = settings.publication.name();
+        let state = publication::state(side, name, tables.values().map(|table| table.oid))?;
+        if state != self.publication {
+            log::warn(&format!(
+                "publication {name:?} was changed in the last seconds. It has everything now; changes that it left out \
+                 meanwhile, if any, are missing at the destination: verify the mirror, and resync it where it differs"
+            ));
+            self.publication = state;
+        }
+        Ok(())
     }
 }
 

@@ -321,6 +321,51 @@ fn values_left_out_of_rows_that_never_came_are_read_where_there_is_no_snapshot()
 }
 
 #[test]
+fn a_renamed_column_of_a_partitioned_table_is_one_column_where_the_stream_is_behind() {
+    let mut scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int, name text, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+         CREATE TABLE items_1 PARTITION OF items FOR VALUES IN (1);
+         INSERT INTO items VALUES (1, 'loaded', 1)",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.tarn.kill();
+    scene.postgres.query(
+        "INSERT INTO items VALUES (2, 'before', 1);
+         ALTER TABLE items ADD note text;
+         INSERT INTO items VALUES (3, 'between', 1, 'a note');
+         ALTER TABLE items RENAME name TO label;
+         ALTER TABLE items RENAME note TO name;
+         INSERT INTO items VALUES (4, 'after', 1, 'another')",
+    );
+    scene.tarn.start_again();
+    scene.wait_until_equal(
+        "SELECT id::text, label, name FROM items ORDER BY items.id",
+        "SELECT toString(id), label, name FROM items FINAL ORDER BY id",
+    );
+    scene.wait_for_target(
+        "SELECT arrayStringConcat(arraySort(groupArray(name)), ' ') FROM system.columns
+         WHERE database = currentDatabase() AND table = 'items' AND name NOT LIKE '\\_tarn%'",
+        "id label name part",
+    );
+}
+
+#[test]
+fn a_publication_that_was_changed_for_a_moment_is_told_of() {
+    let scene = Scene::start();
+    streaming(&scene);
+    scene.postgres.query(
+        "ALTER PUBLICATION tarn_pub_items DROP TABLE items;
+         INSERT INTO items VALUES (1001, 'unpublished');
+         ALTER PUBLICATION tarn_pub_items ADD TABLE items",
+    );
+    wait_for_line(&scene, &["warn", "\"tarn_pub_items\" was changed in the last seconds"]);
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
 fn rows_of_attached_partitions_arrive_and_what_partitions_take_away_is_told() {
     let mut scene = Scene::start();
     scene.postgres.query(

@@ -61,8 +61,8 @@ struct Running<S> {
     /// Its number, and the version of its columns.
     id: u32,
     columns: u32,
-    /// Its file when it began.
-    file: u32,
+    /// How many times it was noticed to be due when it began.
+    noticed: u32,
     reader: Reader<S>,
     rows: u64,
     /// What the host has to be told before the rows.
@@ -258,11 +258,11 @@ impl<S: Session> Stream<S> {
         Ok(changes)
     }
 
-    /// Notes that all rows of the table were read, unless it was written anew once more meanwhile.
+    /// Notes that all rows of the table were read, unless it was noticed meanwhile that there are others.
     fn end_again(&mut self, until: Lsn) {
-        let Some(Running { table, rows, file, .. }) = self.rereading.running.take() else { return };
+        let Some(Running { table, rows, noticed, .. }) = self.rereading.running.take() else { return };
         let relations = &mut self.decoding.relations;
-        if relations.marks().get(&table).is_some_and(|mark| mark.file == file) {
+        if relations.marks().get(&table).is_some_and(|mark| mark.noticed == noticed) {
             relations.mark_read(&table, until);
             self.rereading.ended.push((table, rows));
         }
@@ -345,8 +345,8 @@ impl Attempt<'_> {
         let version = version(self.end, log_end(&mut session)?.lsn);
         let mut reader = Reader::new(session.0);
         reader.open_now(&sql, mapped, version)?;
-        let (table, file) = (self.mapping.name.clone(), self.mark.file);
-        Ok(Running { table, id, columns, file, reader, rows: 0, description })
+        let (table, noticed) = (self.mapping.name.clone(), self.mark.noticed);
+        Ok(Running { table, id, columns, noticed, reader, rows: 0, description })
     }
 
     /// The table in the catalog, and in the publication where that may leave something out.
@@ -367,7 +367,9 @@ impl Attempt<'_> {
         side: &mut Side<P>,
         (table, published): (CatalogTable, Option<PublishedTable>),
     ) -> Result<Ready, NotNow> {
-        if (table.oid, table.file) != (self.mark.oid, self.mark.file) {
+        // Partitions of a table come and go all the time; what was written anew in between is noticed, and read after this.
+        let is_same_file = table.kind == Kind::Partitioned || table.file == self.mark.file;
+        if table.oid != self.mark.oid || !is_same_file {
             return Err(Failure::retry("table_changed_meanwhile", "it was written anew once more").into());
         }
         let mut types = Types::default();

@@ -19,6 +19,8 @@ pub(super) struct Described<'a> {
     pub(super) catalog: Option<&'a CatalogTable>,
     /// What was known of the table before this message.
     pub(super) before: Option<&'a Table>,
+    /// The partitioned table that it is a partition of, as its own message described it. The server sends that one first.
+    pub(super) root: Option<&'a Table>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
     /// Whether the publication is one that leaves no column out but generated ones.
@@ -58,7 +60,12 @@ impl Described<'_> {
                 continue;
             }
             let column_type = types.get((column.type_oid, column.type_modifier));
-            let number = numbers.as_ref().map(|numbers| numbers[at]);
+            // The catalog may be ahead of a partition's message, but not of its table's.
+            let of_root = || self.root?.columns.iter().find(|known| known.name == column.name);
+            let number = match &numbers {
+                Some(numbers) => Some(numbers[at]),
+                None => of_root().map(|known| known.attribute).filter(|number| *number != 0),
+            };
             let (attribute, nullable, key) = self.place(column, number, relation, batch_columns.len());
             batch_columns.push(Column {
                 name: column.name.to_owned(),

@@ -30,8 +30,8 @@ pub(super) struct Due {
 /// What a table waits for.
 #[derive(Debug)]
 struct Waiting {
-    /// Its file: another one means that it was written anew once more.
-    file: u32,
+    /// How many times it was noticed to be due: once more means that it was written anew since.
+    noticed: u32,
     /// What the stream has to pass.
     after: Lsn,
     /// The version of its columns, where these were seen at that place.
@@ -52,7 +52,7 @@ impl Due {
         is_time
     }
 
-    /// Notes a table that is due, where it is not known or was written anew once more. `log_end` is asked where the log
+    /// Notes a table that is due, where it is not known or was noticed once more. `log_end` is asked where the log
     /// is now.
     pub(super) fn note(
         &mut self,
@@ -60,11 +60,14 @@ impl Due {
         mark: &Mark,
         log_end: impl FnOnce() -> Result<Lsn, Failure>,
     ) -> Result<(), Failure> {
-        if mark.again != Again::Due || self.tables.get(table).is_some_and(|known| known.file == mark.file) {
+        if mark.again != Again::Due
+            || self.tables.get(table).is_some_and(|known| known.noticed == mark.noticed)
+        {
             return Ok(());
         }
         let after = log_end()?;
-        let waiting = Waiting { file: mark.file, after, columns: None, next_us: 0, told: String::new() };
+        let waiting =
+            Waiting { noticed: mark.noticed, after, columns: None, next_us: 0, told: String::new() };
         self.tables.insert(table.clone(), waiting);
         Ok(())
     }
@@ -118,21 +121,22 @@ mod tests {
     use crate::attributes::Attributes;
     use crate::mark::Marks;
 
-    fn mark(again: Again, file: u32) -> Mark {
+    fn mark(again: Again, noticed: u32) -> Mark {
         let mut marks = Marks::new(7);
         let name = TableName::new("public", "t");
-        marks.add(&name, 1, file, Attributes::default());
+        marks.add(&name, 1, 50, Attributes::default());
         let mut mark = marks.get(&name).expect("it was added").clone();
-        mark.again = again;
+        (mark.again, mark.noticed) = (again, noticed);
         mark
     }
 
-    fn noted(due: &mut Due, name: &TableName, file: u32, end: u64) {
-        due.note(name, &mark(Again::Due, file), || Ok(Lsn(end))).expect("noted");
+    fn noted(due: &mut Due, name: &TableName, noticed: u32, end: u64) {
+        due.note(name, &mark(Again::Due, noticed), || Ok(Lsn(end))).expect("noted");
     }
 
     #[test]
-    fn a_table_waits_until_the_stream_has_passed_where_it_was_noticed_and_anew_with_another_file() {
+    fn a_table_waits_until_the_stream_has_passed_where_it_was_noticed_and_anew_where_it_was_noticed_once_more()
+     {
         let (mut due, name) = (Due::default(), TableName::new("public", "t"));
         due.note(&name, &mark(Again::No, 1), || panic!("it is not due")).expect("nothing");
         assert_eq!(due.turn_of(&name, Lsn(u64::MAX), 5), None);
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_were_seen_are_known_behind_that_place_until_the_file_is_another() {
+    fn columns_that_were_seen_are_known_behind_that_place_until_it_is_noticed_once_more() {
         let (mut due, name) = (Due::default(), TableName::new("public", "t"));
         noted(&mut due, &name, 1, 100);
         due.await_columns(&name, 7, Lsn(150));

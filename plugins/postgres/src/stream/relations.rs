@@ -356,10 +356,12 @@ impl Relations {
         };
         let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
         types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
-        let before = self.places.get(&relation.oid).and_then(|place| match &self.entries[*place] {
+        let mapped_of = |oid: u32| match &self.entries[*self.places.get(&oid)?] {
             Known::Mapped(replicated) => Some(&replicated.mapped),
             Known::Ignored => None,
-        });
+        };
+        let before = mapped_of(relation.oid);
+        let root = described.as_ref().map(|catalog| catalog.oid).filter(|oid| *oid != relation.oid);
         let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
         let is_whole = match (&settings.publication, writer) {
             (Publication::Managed(_), _) => true,
@@ -371,6 +373,7 @@ impl Relations {
         let described = Described {
             catalog: described.as_ref(),
             before: before.map(|mapped| &mapped.table),
+            root: root.and_then(mapped_of).map(|mapped| &mapped.table),
             delivered: &delivered,
             is_whole,
             writer,
