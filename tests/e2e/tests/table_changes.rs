@@ -604,4 +604,7 @@ fn an_identity_that_was_the_only_key_stops_the_mirror_until_it_is_back() {
         .query("ALTER TABLE items REPLICA IDENTITY USING INDEX items_id; UPDATE items SET name = 'c'");
     scene.request_state("items", "STATUS_RUNNING");
     scene.wait_until_equal(SOURCE, TARGET);
+    // With no row that would stop the mirror.
+    scene.postgres.query("DROP INDEX items_id");
+    wait_for_line(&scene, &["warn", "public.items has no key any more"]);
 }
