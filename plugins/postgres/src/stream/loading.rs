@@ -99,6 +99,9 @@ pub(super) fn fetch<P: Peer>(
     Ok(Found::Values(fetched.collect()))
 }
 
+/// Rows, and which columns they have.
+type ReadRows = (Vec<Row>, Vec<usize>);
+
 /// Reads where columns have other names than when the stream's row was written, and which of those that are missing there
 /// still are; nothing where there are none, or the row cannot be found any more.
 fn read_renamed<P: Peer>(
@@ -106,7 +109,7 @@ fn read_renamed<P: Peer>(
     replicated: &Replicated,
     mut missing: Vec<usize>,
     data: &[Datum<'_>],
-) -> Result<Option<(Vec<Row>, Vec<usize>)>, Failure> {
+) -> Result<Option<ReadRows>, Failure> {
     let table = replicated.table();
     let Some(now) = catalog::table_numbered(side, table.id)? else { return Ok(None) };
     // A column that was dropped since has no name, and its values are nowhere.
