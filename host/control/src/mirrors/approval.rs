@@ -4,6 +4,7 @@ use tarn_catalog::MirrorMove;
 use tarn_model::{DesiredState, Mirror, MirrorEdit, MirrorState, SchemaChange, TablePlan};
 
 use super::change::{ChangeOutcome, StateChange};
+use crate::described::told_name;
 use crate::schema_gate::WAITS;
 use crate::{Control, ControlError};
 
@@ -63,7 +64,7 @@ impl Control {
             return Err(unknown_change(mirror, digest));
         };
         let TablePlan { table, .. } = &change.plan;
-        let Some(mapping) = spec.tables.iter().find(|mapping| mapping.source == *table) else {
+        let Some(mapping) = spec.tables.iter().find(|mapping| told_name(&mapping.source) == *table) else {
             return Err(ControlError::precondition(
                 "digest",
                 format!("{table} is not in the mirror any more"),
