@@ -174,7 +174,7 @@ class Engine:
     def __init__(self, path, quota=None):
         os.makedirs(path, exist_ok=True)
         self.path = path if quota is None else f"{path}?config-file={write_config(path, *quota)}"
-        self.keeper = Connection(path)
+        self.keeper = Connection(self.path)
         self.version = self.keeper.query("SELECT version()", "TSVRaw").bytes().decode().strip()
 
     def connect(self, database, settings):
