@@ -45,11 +45,11 @@ pub(super) fn require_there(
 
 #[cfg(test)]
 mod tests {
+    use tarn_batch::{Column, Type};
+
     use super::*;
     use crate::catalog::fixture;
-    use crate::mapped::Mapped;
     use crate::table_name::TableName;
-    use crate::type_catalog::Types;
 
     /// Whether columns by name and number are taken where `secret` is left out, and 1 and 3 were delivered.
     fn takes(columns: &[(&str, i32)]) -> bool {
@@ -61,9 +61,18 @@ mod tests {
             lacks_rows: false,
         };
         let catalog = fixture::table(columns.iter().map(|(name, number)| fixture::column(*number, name)));
-        let mapped = Mapped::from_catalog(&catalog, &mapping, None, &Types::default());
+        let replicated = columns.iter().filter(|(name, _)| *name != "secret").map(|(name, number)| Column {
+            name: (*name).to_owned(),
+            data_type: Type::Text,
+            type_name: "text".to_owned(),
+            nullable: true,
+            key: 0,
+            attribute: *number,
+        });
+        let (schema, name, columns) = ("public".to_owned(), "t".to_owned(), replicated.collect());
+        let table = Table { id: 1, schema, name, version: 1, columns };
         let delivered = [1, 3].into_iter().collect();
-        require_there(&mapping, &catalog, &delivered, &mapped.table).is_ok()
+        require_there(&mapping, &catalog, &delivered, &table).is_ok()
     }
 
     #[test]
