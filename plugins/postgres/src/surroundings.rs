@@ -69,9 +69,7 @@ impl Surroundings {
         }
         Ok(is_due)
     }
-}
 
-impl Surroundings {
     /// Says where the publication was changed since the last look, though it has everything now.
     fn compare_publication<P: Peer>(
         &mut self,

@@ -330,10 +330,7 @@ impl Generator {
             let keeps = self.dice.chance(75);
             statements.push(if keeps { "COMMIT" } else { "ROLLBACK" }.to_owned());
             if !keeps {
-                // Names that were given away are not given again.
-                let made = self.tables[place].columns_made;
-                self.tables[place] = before;
-                self.tables[place].columns_made = made;
+                self.take_back(place, before);
             }
         }
         self.steps.push(Step::Sql { session: 0, statements });
@@ -352,11 +349,15 @@ impl Generator {
             statements.push("COMMIT".to_owned());
         } else {
             statements.push("ROLLBACK".to_owned());
-            let made = self.tables[place].columns_made;
-            self.tables[place] = before;
-            self.tables[place].columns_made = made;
+            self.take_back(place, before);
         }
         self.steps.push(Step::Sql { session: 0, statements });
+    }
+
+    /// Has a table be as it was before a change that was rolled back. Names that were given away are not given again.
+    fn take_back(&mut self, place: usize, before: Table) {
+        let columns_made = self.tables[place].columns_made;
+        self.tables[place] = Table { columns_made, ..before };
     }
 
     fn pack(&mut self) {
