@@ -13,6 +13,7 @@ pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
         not_null: false,
         generated: false,
         defined_by: 0,
+        defined_at: None,
         default_by: None,
         earlier: Earlier::Null,
         key: 0,

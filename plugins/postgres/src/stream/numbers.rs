@@ -40,13 +40,12 @@ impl Known<'_> {
         {
             numbers = with_required;
         }
-        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         // Where a column was dropped, one of another type than the message's is hardly the message's.
         let other = |column: &RelationColumn<'_>| self.other_type(column).map_or(0, |found| found.attribute);
         let others: Vec<i32> = columns.iter().map(other).collect();
         let doubted =
             numbers.iter().zip(&others).map(|(number, other)| if number == other { 0 } else { *number });
-        match self.by_drops(&names, &doubted.collect::<Vec<_>>(), &others) {
+        match self.by_drops(columns, &doubted.collect::<Vec<_>>(), &others) {
             Told::Numbers(numbers) => return Some(numbers),
             Told::Unclear => return None,
             Told::Nothing => {}

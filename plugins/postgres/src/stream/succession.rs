@@ -7,9 +7,13 @@
 //! the first ones first. The catalog has the transaction of each drop; which came first, it or the one that wrote
 //! the row, is told by their numbers. Both have locked the table, so that one of them ended before the other came to it; only
 //! where that other one had its number before may the numbers mislead. Then names usually tell otherwise.
+//!
+//! Within one transaction the catalog has the number of the command, for drops as for the last change of each column that is
+//! there. After a drop, what was last changed before it has its name and type of now.
 
 use super::numbers::Known;
-use crate::catalog::Dropped;
+use crate::catalog::{CatalogColumn, Dropped};
+use crate::pgoutput::RelationColumn;
 
 /// What drops say of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,16 +28,23 @@ pub(super) enum Told {
 
 impl Known<'_> {
     /// The columns of a message, of which some are known by name, and of others what they are not; 0 stands for neither.
-    pub(super) fn by_drops(&self, names: &[&str], named: &[i32], others: &[i32]) -> Told {
+    pub(super) fn by_drops(&self, columns: &[RelationColumn<'_>], named: &[i32], others: &[i32]) -> Told {
         let Some(writer) = self.writer.filter(|_| !self.delivered.is_empty()) else { return Told::Nothing };
         let mut drops: Vec<Dropped> = self.catalog.dropped.clone();
         if !drops.iter().any(|dropped| self.is_near(dropped.attribute)) {
             return Told::Nothing;
         }
-        drops.sort_by(|one, other| compare(one.dropped_by, other.dropped_by));
+        drops.sort_by(|one, other| {
+            compare(one.dropped_by, other.dropped_by).then(one.dropped_at.cmp(&other.dropped_at))
+        });
         // One list for each number of drops that were before the message.
-        let lists: Vec<Option<Vec<i32>>> =
-            (0..=drops.len()).map(|done| self.left(&drops[done..], named)).collect();
+        let list = |done: usize| {
+            let (before, after) = drops.split_at(done);
+            let last = before.last().filter(|dropped| dropped.dropped_by == writer);
+            self.left(after, named)
+                .filter(|list| last.is_none_or(|dropped| self.is_from_after(*dropped, columns, list)))
+        };
+        let lists: Vec<Option<Vec<i32>>> = (0..=drops.len()).map(list).collect();
         let fits = |list: &Vec<i32>| named.iter().zip(list).all(|(name, list)| *name == 0 || name == list);
         let mut fitting: Vec<&Vec<i32>> = lists.iter().flatten().filter(|list| fits(list)).collect();
         fitting.dedup();
@@ -53,7 +64,7 @@ impl Known<'_> {
                     _ => Told::Unclear,
                 }
             }
-            (Some(told), [one]) if self.was_named_otherwise(names, told, one) => {
+            (Some(told), [one]) if self.was_named_otherwise(columns, told, one) => {
                 Told::Numbers((*one).clone())
             }
             (Some(_), _) => Told::Unclear,
@@ -90,11 +101,28 @@ impl Known<'_> {
         (!later.iter().any(|number| self.delivered.contains(*number))).then_some(numbers)
     }
 
+    /// Whether a message with these columns can come after a drop by the same transaction.
+    fn is_from_after(&self, dropped: Dropped, columns: &[RelationColumn<'_>], list: &[i32]) -> bool {
+        let has_changed_since = |now: &CatalogColumn| {
+            now.defined_by != dropped.dropped_by
+                || now.defined_at.zip(dropped.dropped_at).is_none_or(|(defined, dropped)| defined > dropped)
+        };
+        let is_as_now = |(column, number): (&RelationColumn<'_>, &i32)| {
+            let now = self.catalog.columns.iter().find(|now| now.attribute == *number);
+            let is_same = |now: &CatalogColumn| {
+                (now.name.as_str(), now.type_oid, now.type_modifier)
+                    == (column.name, column.type_oid, column.type_modifier)
+            };
+            now.is_none_or(|now| has_changed_since(now) || is_same(now))
+        };
+        columns.iter().zip(list).all(is_as_now)
+    }
+
     /// Whether a column had another name where the lists differ first, so that the message does not mean it.
-    fn was_named_otherwise(&self, names: &[&str], told: &[i32], other: &[i32]) -> bool {
-        let differs = (0..names.len()).find(|&at| told[at] != other[at]);
+    fn was_named_otherwise(&self, columns: &[RelationColumn<'_>], told: &[i32], other: &[i32]) -> bool {
+        let differs = (0..columns.len()).find(|&at| told[at] != other[at]);
         let Some((at, before)) = differs.zip(self.before) else { return false };
-        before.columns.iter().any(|column| column.attribute == told[at] && column.name != names[at])
+        before.columns.iter().any(|column| column.attribute == told[at] && column.name != columns[at].name)
     }
 }
 
@@ -109,15 +137,18 @@ mod tests {
 
     use super::*;
     use crate::attributes::Attributes;
-    use crate::catalog::{CatalogColumn, CatalogTable, fixture};
-    use crate::pgoutput::RelationColumn;
+    use crate::catalog::{CatalogTable, fixture};
 
     fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
         let table = fixture::table(columns.iter().map(|&(attribute, name)| CatalogColumn {
             type_oid: if name == "other type" { 25 } else { 23 },
             ..fixture::column(attribute, name)
         }));
-        let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped { attribute, dropped_by });
+        let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped {
+            attribute,
+            dropped_by,
+            dropped_at: None,
+        });
         let dropped: Vec<_> = dropped.collect();
         let made = dropped.iter().map(|dropped| dropped.attribute).chain([table.attributes_made]).max();
         CatalogTable { attributes_made: made.unwrap_or(0), dropped, ..table }
@@ -224,6 +255,29 @@ mod tests {
         let case = Case { now: &now, delivered: &[(1, "id")], excluded: &[], is_fresh: false };
         assert_eq!(case.numbers_of(BEFORE, &[("id", 23), ("other type", 23)]), Some(vec![1, 2]));
         assert_eq!(case.numbers_of(AFTER, &[("id", 23), ("other type", 25)]), Some(vec![1, 3]));
+    }
+
+    #[test]
+    fn changes_of_one_transaction_are_told_in_the_order_of_its_commands() {
+        // ADD a, a row, RENAME v TO w, a row, ADD b, a row, DROP a, a row.
+        let mut now = catalog(&[(1, "id"), (2, "w"), (4, "b")], &[(3, DROP)]);
+        let case = |now: &CatalogTable, message: &[&str]| {
+            let delivered = &[(1, "id"), (2, "v")];
+            Case { now, delivered, excluded: &[], is_fresh: true }.numbers(DROP, message)
+        };
+        for (column, command) in [(1, 4), (2, 6)] {
+            now.columns[column] =
+                CatalogColumn { defined_by: DROP, defined_at: Some(command), ..now.columns[column].clone() };
+        }
+        assert_eq!(case(&now, &["id", "v", "a"]), None, "nothing says when the drop was");
+        now.dropped[0].dropped_at = Some(8);
+        assert_eq!(case(&now, &["id", "v", "a"]), Some(vec![1, 2, 3]));
+        assert_eq!(case(&now, &["id", "w", "a"]), Some(vec![1, 2, 3]));
+        assert_eq!(case(&now, &["id", "w", "a", "b"]), Some(vec![1, 2, 3, 4]));
+        assert_eq!(case(&now, &["id", "w", "b"]), Some(vec![1, 2, 4]));
+        // What was renamed after the drop may have had any name.
+        now.columns[2].defined_at = Some(10);
+        assert_eq!(case(&now, &["id", "w", "a"]), None);
     }
 
     #[test]

@@ -327,7 +327,7 @@ fn behind(name: &str, statements: &[&str]) -> Result<Vec<Vec<(String, i32)>>, ta
     for statement in statements {
         server.query(&statement.replace("$t", name));
     }
-    let inserts = statements.iter().filter(|statement| statement.starts_with("INSERT")).count();
+    let inserts: usize = statements.iter().map(|statement| statement.matches("INSERT").count()).sum();
     source.open(&start).expect("the stream");
     let mut described = vec![vec![("id".to_owned(), 1), ("a".to_owned(), 2)]];
     let mut found = 0;
@@ -402,6 +402,26 @@ fn a_column_that_may_be_either_of_two_stops_the_stream_with_the_remedy() {
         behind("later", &["ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int", "INSERT INTO $t VALUES (2, 2)"]);
     let expected = [[("id", 1), ("a", 2)], [("id", 1), ("a", 3)]];
     assert_eq!(later.expect("told apart"), expected.map(|columns| numbered(&columns)));
+}
+
+#[test]
+fn columns_that_come_and_go_within_one_transaction_are_told_by_the_order_of_its_commands() {
+    // B091.
+    let all = behind(
+        "come_and_go",
+        &["BEGIN; INSERT INTO $t VALUES (1, 1);
+           ALTER TABLE $t ADD x int; INSERT INTO $t VALUES (2, 2, 2); ALTER TABLE $t RENAME a TO w; INSERT INTO $t VALUES (3, 3, 3);
+           ALTER TABLE $t ADD b int; INSERT INTO $t VALUES (4, 4, 4, 4); ALTER TABLE $t DROP x; INSERT INTO $t VALUES (5, 5, 5);
+           COMMIT"],
+    );
+    let expected = [
+        &[("id", 1), ("a", 2)][..],
+        &[("id", 1), ("a", 2), ("x", 3)],
+        &[("id", 1), ("w", 2), ("x", 3)],
+        &[("id", 1), ("w", 2), ("x", 3), ("b", 4)],
+        &[("id", 1), ("w", 2), ("b", 4)],
+    ];
+    assert_eq!(all.expect("told apart"), expected.map(numbered));
 }
 
 #[test]
