@@ -67,6 +67,10 @@ pub(crate) const LEFT_OUT_LOG_LINES: u32 = 10;
 /// See [`LEFT_OUT_LOG_LINES`].
 pub(crate) const LEFT_OUT_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The attempt from which a failure that goes on is told of again, at each doubling: six minutes after it began, where attempts
+/// are half a minute apart.
+pub(crate) const RETRY_REMINDER_ATTEMPTS: u32 = 16;
+
 /// Records of one batch that may stop their script, where it is looked for them: each costs the time of a record
 /// and some instances. A script that more of them stop is wrong as a whole.
 pub(crate) const STOPPED_RECORDS_MAX: u32 = 10;

@@ -7,7 +7,7 @@ use tarn_model::{Failure, LogLevel};
 use tarn_replication::{Notice, Observer, Standing};
 use tarn_wasm::{Level, LogSink};
 
-use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES};
+use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES, RETRY_REMINDER_ATTEMPTS};
 use crate::journal::{Entry, Journal};
 use crate::latency::MirrorLatency;
 use crate::progress::Progress;
@@ -20,6 +20,7 @@ pub(crate) struct Watch {
     journal: Journal,
     progress: Progress,
     left_out: Mutex<Rate>,
+    retries: Mutex<Retries>,
     latency: Option<Arc<MirrorLatency>>,
 }
 
@@ -46,9 +47,32 @@ impl Rate {
     }
 }
 
+/// Tells of each failure once, however often it comes before there is progress again.
+#[derive(Debug, Default)]
+struct Retries {
+    /// The codes of those that were told of. With many tables the next attempt often fails at another one.
+    told: Vec<String>,
+}
+
+impl Retries {
+    /// Whether to tell of a failure. A store that is away for hours is told of a few times more, ever more rarely.
+    fn tell(&mut self, failure: &Failure, attempt: u32) -> bool {
+        if attempt == 1 {
+            self.told.clear();
+        }
+        let is_known = self.told.contains(&failure.code);
+        if !is_known {
+            self.told.push(failure.code.clone());
+        }
+        !is_known || (attempt >= RETRY_REMINDER_ATTEMPTS && attempt.is_power_of_two())
+    }
+}
+
 impl Watch {
     pub(crate) fn new(mirror: i64, name: &str, journal: Journal, progress: Progress) -> Self {
-        Self { mirror, name: name.into(), journal, progress, left_out: Mutex::default(), latency: None }
+        let name = name.into();
+        let (left_out, retries) = (Mutex::default(), Mutex::default());
+        Self { mirror, name, journal, progress, left_out, retries, latency: None }
     }
 
     /// The same that notes what the destination has.
@@ -124,13 +148,15 @@ impl Observer for Watch {
             Notice::PartitionEnded(done) => {
                 self.progress.forget_partition(self.mirror, &done.table, done.number);
             }
-            // A store that is away for hours fails every half minute: the first lines tell it all.
-            Notice::Retrying { failure, attempt, delay } if attempt.is_power_of_two() => {
-                let seconds = delay.as_secs_f64();
-                self.warn(format!("{failure}; attempt {attempt} failed, the next is in {seconds:.1} s"));
-            }
-            Notice::Retrying { failure, attempt, .. } => {
-                tracing::debug!(mirror = &*self.name, attempt, %failure, "failed again");
+            Notice::Retrying { failure, attempt, delay } => {
+                let tells =
+                    self.retries.lock().unwrap_or_else(PoisonError::into_inner).tell(failure, attempt);
+                if tells {
+                    let seconds = delay.as_secs_f64();
+                    self.warn(format!("{failure}; attempt {attempt} failed, the next is in {seconds:.1} s"));
+                } else {
+                    tracing::debug!(mirror = &*self.name, attempt, %failure, "failed again");
+                }
             }
             Notice::Recovered { attempts } => self.info(format!("went on after {attempts} failed attempts")),
         }
@@ -155,6 +181,18 @@ impl LogSink for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_that_comes_again_is_told_of_once_and_then_ever_more_rarely() {
+        let (away, full) =
+            (Failure::retry("clickhouse_unreachable", ""), Failure::retry("clickhouse_waiting", ""));
+        let mut retries = Retries::default();
+        let told: Vec<u32> = (1..=100).filter(|attempt| retries.tell(&away, *attempt)).collect();
+        assert_eq!(told, [1, 16, 32, 64]);
+        assert!(retries.tell(&full, 101), "another one is told of at once");
+        assert!(!retries.tell(&full, 102) && !retries.tell(&away, 103));
+        assert!(retries.tell(&away, 1), "there was progress between");
+    }
 
     #[test]
     fn some_of_many_are_told_of_and_the_others_counted() {
