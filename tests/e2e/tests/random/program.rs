@@ -314,8 +314,13 @@ impl Generator {
                 });
             }
         };
-        let times = 1 + self.dice.below(2);
-        for _ in 0..times {
+        let is_transaction = self.dice.chance(50);
+        for _ in 0..1 + self.dice.below(2) {
+            let before = self.tables[place].clone();
+            let savepoint = is_transaction && self.dice.chance(40);
+            if savepoint {
+                statements.push("SAVEPOINT d".to_owned());
+            }
             changes(&mut self.dice, &mut statements, &self.tables[place]);
             // Letters hold changes of the table as it was: what a column that is gone, or another, has to do with
             // them is not said. One that was added since shows its default.
@@ -324,8 +329,15 @@ impl Generator {
                 _ => alteration::alter(&mut self.dice, &mut self.tables[place]),
             });
             changes(&mut self.dice, &mut statements, &self.tables[place]);
+            if savepoint {
+                let keeps = self.dice.chance(60);
+                statements.push(if keeps { "RELEASE d" } else { "ROLLBACK TO d" }.to_owned());
+                if !keeps {
+                    self.take_back(place, before);
+                }
+            }
         }
-        if self.dice.chance(50) {
+        if is_transaction {
             statements.insert(0, "BEGIN".to_owned());
             let keeps = self.dice.chance(75);
             statements.push(if keeps { "COMMIT" } else { "ROLLBACK" }.to_owned());
