@@ -133,6 +133,13 @@ impl Marks {
         self.tables.retain(|mark| names.contains(&mark.name));
     }
 
+    /// Forgets a table's mark.
+    pub(crate) fn forget(&mut self, name: &TableName) {
+        if let Ok(at) = self.place(digest(name)) {
+            self.tables.remove(at);
+        }
+    }
+
     /// Moves the places of the entries on: the stream is behind them still.
     pub(crate) fn extend_entries(&mut self, until: Lsn) {
         for entry in self.tables.iter_mut().filter_map(|mark| mark.entry.as_mut()) {

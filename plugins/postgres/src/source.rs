@@ -17,7 +17,7 @@ use crate::entry;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
-use crate::mark::Marks;
+use crate::mark::{Mark, Marks};
 use crate::partitions::Partitions;
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
@@ -336,9 +336,10 @@ impl<P: Peer> PostgresSource<P> {
         cluster.require(&mut replication, &position.place)?;
         let server = self.server()?;
         let mut marks = position.marks.clone();
-        // A table that loads now may be another one than it was when it was last mapped.
-        let is_loaded = |table: &&MappedTable| !table.loading || self.held.is_some();
-        marks.keep(self.settings.tables.iter().filter(is_loaded).map(|table| &table.name));
+        marks.keep(self.settings.tables.iter().map(|table| &table.name));
+        if self.held.is_none() {
+            self.mark_loaded(&mut marks)?;
+        }
         let mut partitions = Partitions::default();
         let tables =
             surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partitions)?;
@@ -358,6 +359,31 @@ impl<P: Peer> PostgresSource<P> {
         let published = publication::state(&mut self.side, self.settings.publication.name(), oids)?;
         let surroundings = Surroundings::new(server, &tables, partitions, published);
         self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
+        Ok(())
+    }
+
+    /// Marks the tables that load beside the stream, or were loaded since it was last open. One may be another table than when
+    /// it was last mapped, and of its columns the stream has said nothing. Its file is what it was last known to be, or
+    /// when its load began: the stream has rows from before one that it was written anew since, and these win over those that
+    /// the load reads.
+    fn mark_loaded(&mut self, marks: &mut Marks) -> Result<(), Failure> {
+        let names =
+            self.settings.tables.iter().filter(|table| table.loading || marks.get(&table.name).is_none());
+        let names: Vec<TableName> = names.map(|table| table.name.clone()).collect();
+        let tables = catalog::tables_named(&mut self.side, &names)?;
+        let begun = self.settings.load_marks()?;
+        for name in &names {
+            let known = tables.get(name).and_then(|table| {
+                let is_same = |mark: &&Mark| mark.oid == table.oid;
+                marks.get(name).filter(is_same).or_else(|| begun.get(name).filter(is_same))
+            });
+            let known = known.map(|mark| (mark.oid, mark.file, mark.again));
+            marks.forget(name);
+            if let Some((oid, file, again)) = known {
+                marks.add(name, oid, file, Attributes::default());
+                marks.get_mut(name).expect("it was added").again = again;
+            }
+        }
         Ok(())
     }
 
@@ -435,30 +461,36 @@ impl<P: Peer> PostgresSource<P> {
         let server = self.server()?;
         self.settings = Settings::new(config);
         publication::alter(&mut self.side, &server, &self.settings)?;
+        // What is written anew behind the position is so behind this.
+        let loading = self.settings.tables.iter().filter(|table| table.loading).map(|table| &table.name);
+        let tables = catalog::tables_named(&mut self.side, loading)?;
         // First the position, then the wait: what commits before the position has ended after the wait, so
         // that the load sees it. A commit is in the log before others see it.
         let start = log_end(&mut self.side)?.lsn;
         added::wait_for_older_transactions(&mut self.side)?;
         let cluster = Cluster::of(&mut self.open_replication()?)?;
-        let marks = self.entry_marks()?;
+        let marks = self.entry_marks(&tables)?;
         Ok(Position { marks, ..Position::between(cluster, start) }.to_bytes())
     }
 
-    /// When the tables that are to be loaded came into the publication, and those before them that are still mapped: the
-    /// stream may be behind, and have been open to none of it.
-    fn entry_marks(&mut self) -> Result<Marks, Failure> {
+    /// What the tables that are to be loaded are like, when they came into the publication, and those before them that are
+    /// still mapped: the stream may be behind, and have been open to none of it.
+    fn entry_marks(&mut self, tables: &HashMap<TableName, CatalogTable>) -> Result<Marks, Failure> {
         let mut marks = Marks::new(0);
-        let Publication::Managed(publication) = &self.settings.publication else { return Ok(marks) };
         let loaded = self.settings.load_marks()?;
-        let entries = entry::entries(&mut self.side, publication)?;
+        let entries = match &self.settings.publication {
+            Publication::Managed(publication) => entry::entries(&mut self.side, publication)?,
+            Publication::Given(_) => HashMap::new(),
+        };
         for table in &self.settings.tables {
-            let entry = match table.loading {
-                true => entries.get(&table.name).copied(),
-                false => loaded.get(&table.name).and_then(|mark| mark.entry),
+            let name = &table.name;
+            let mark = match tables.get(name).filter(|_| table.loading) {
+                Some(found) => Some((found.oid, found.file, entries.get(name).copied())),
+                None => loaded.get(name).map(|mark| (mark.oid, mark.file, mark.entry)),
             };
-            if let Some(entry) = entry {
-                marks.add(&table.name, 0, 0, Attributes::default());
-                marks.get_mut(&table.name).expect("it was added").entry = Some(entry);
+            if let Some((oid, file, entry)) = mark {
+                marks.add(name, oid, file, Attributes::default());
+                marks.get_mut(name).expect("it was added").entry = entry;
             }
         }
         Ok(marks)

@@ -115,6 +115,51 @@ fn a_table_added_again_while_the_stream_lags_keeps_no_row_that_was_deleted_in_th
 }
 
 #[test]
+fn an_added_table_that_is_written_anew_before_its_load_is_read_again_behind_the_rows_from_before() {
+    // B091.
+    let server = server();
+    server.query(
+        "CREATE TABLE stays_too (id int PRIMARY KEY); CREATE TABLE written_anew (id int PRIMARY KEY, t text);
+         INSERT INTO written_anew VALUES (1, 'a')",
+    );
+    let both = || config("anew", &["public.stays_too", "public.written_anew"]);
+    let start = source(server, config("anew", &["public.stays_too"])).setup().expect("a slot");
+    let mut editor = source(server, config("anew", &["public.stays_too"]));
+    let loading = || vec!["public.written_anew".to_owned()];
+    let from = editor.alter(SourceConfig { loading: loading(), ..both() }).expect("a position");
+    server.query(
+        "UPDATE written_anew SET t = 'b'; ALTER TABLE written_anew ALTER t TYPE text USING upper(t);
+         INSERT INTO stays_too VALUES (2)",
+    );
+    let loaded = snapshot(&mut editor, "public.written_anew", &from, 100);
+    assert_eq!(loaded[0].after, ["1", "B"]);
+    let open = |loading: Vec<String>, position: &[u8]| {
+        let mut streaming = source(server, SourceConfig { loading, load_start: from.clone(), ..both() });
+        streaming.schema().expect("the schema");
+        streaming.open(position).expect("the stream");
+        streaming
+    };
+    let mut beside = open(loading(), &start);
+    let (seen, positions) = stream(&mut beside, 2, 1).expect("rows");
+    assert_eq!(
+        (seen[0].after.as_slice(), seen[1].after.as_slice()),
+        (&["1", "b"].map(str::to_owned)[..], &["2".to_owned()][..])
+    );
+    assert!(seen[0].version > loaded[0].version, "the row from before wins");
+    drop(beside);
+    // The load is over: where the stream noticed that, and where it was not open meanwhile.
+    for position in [&positions[1], &start] {
+        let mut streaming = open(Vec::new(), position);
+        let again = tarn_harness::until("it is read again", || {
+            let seen = rows(&streaming.read(limits(1)).expect("changes").batch);
+            seen.into_iter().find(|row| row.after == ["1", "B"])
+        });
+        assert!(again.version > seen[0].version);
+    }
+    editor.teardown().expect("no failure");
+}
+
+#[test]
 fn the_publication_is_altered_only_where_it_differs() {
     // B175.
     let server = server();
