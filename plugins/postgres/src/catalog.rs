@@ -126,6 +126,20 @@ pub(crate) fn table_numbered(side: &mut impl Reads, oid: u32) -> Result<Option<C
     Ok(read(side, &format!("c.oid = {}::oid", literal(&oid.to_string())))?.pop())
 }
 
+/// The tables of these numbers that exist.
+pub(crate) fn tables_numbered(
+    side: &mut impl Reads,
+    oids: &[u32],
+) -> Result<HashMap<u32, CatalogTable>, Failure> {
+    let mut found = HashMap::with_capacity(oids.len());
+    for oids in oids.chunks(CATALOG_TABLES_MAX) {
+        let listed: Vec<String> = oids.iter().map(|oid| format!("({oid}::oid)")).collect();
+        let tables = read(side, &format!("c.oid IN (VALUES {})", listed.join(", ")))?;
+        found.extend(tables.into_iter().map(|table| (table.oid, table)));
+    }
+    Ok(found)
+}
+
 /// A partition and the tables it is a part of, the nearest first.
 pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<TableName>, Failure> {
     let rows = side.read(&format!(

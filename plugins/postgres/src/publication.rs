@@ -1,6 +1,6 @@
 //! The publication: what of the database the stream holds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
@@ -8,7 +8,7 @@ use tarn_sdk::{Failure, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
-use crate::config::{COLUMN_LISTS_SINCE_MAJOR, PUBLICATION_LOCK_MS};
+use crate::config::{CATALOG_TABLES_MAX, COLUMN_LISTS_SINCE_MAJOR, PUBLICATION_LOCK_MS};
 use crate::peer::{Peer, Reads, flag, number, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
@@ -30,32 +30,41 @@ pub(crate) struct PublishedTable {
     pub(crate) row_filter: Option<String>,
 }
 
-/// Whether a publication had all columns of a table, but for generated ones, when a transaction wrote to it. Lists of columns
-/// are there since 15. What publishes the table without one says nothing of a time before it did.
-pub(crate) fn had_all_columns(
+/// Those of some tables that a publication had all columns of, but for generated ones, when a transaction wrote to them. Lists
+/// of columns are there since 15. What publishes a table without one says nothing of a time before it did.
+pub(crate) fn having_all_columns(
     side: &mut impl Reads,
     server: &Server,
     name: &str,
-    oid: u32,
+    oids: &[u32],
     writer: u32,
-) -> Result<bool, Failure> {
+) -> Result<HashSet<u32>, Failure> {
     if server.major() < COLUMN_LISTS_SINCE_MAJOR {
-        return Ok(true);
+        return Ok(oids.iter().copied().collect());
     }
-    let rows = side.read(&format!(
-        "SELECT CASE WHEN r.oid IS NOT NULL THEN CASE WHEN r.prattrs IS NULL THEN r.xmin END
-                     WHEN n.oid IS NOT NULL THEN n.xmin
-                     WHEN p.puballtables THEN p.xmin END
-         FROM pg_catalog.pg_publication AS p
-         LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = {oid}::oid
-         LEFT JOIN pg_catalog.pg_publication_namespace AS n ON n.pnpubid = p.oid
-           AND n.pnnspid = (SELECT c.relnamespace FROM pg_catalog.pg_class AS c WHERE c.oid = {oid}::oid)
-         WHERE p.pubname = {}",
-        literal(name)
-    ))?;
-    let since = rows.first().filter(|row| row.first().is_some_and(Option::is_some));
-    let Some(since) = since.map(|row| number::<u32>(row, 0)).transpose()? else { return Ok(false) };
-    Ok(compare(since, writer).is_lt())
+    let mut having = HashSet::with_capacity(oids.len());
+    for oids in oids.chunks(CATALOG_TABLES_MAX) {
+        let listed: Vec<String> = oids.iter().map(|oid| format!("({oid}::oid)")).collect();
+        let rows = side.read(&format!(
+            "SELECT c.oid, CASE WHEN r.oid IS NOT NULL THEN CASE WHEN r.prattrs IS NULL THEN r.xmin END
+                                WHEN n.oid IS NOT NULL THEN n.xmin
+                                WHEN p.puballtables THEN p.xmin END
+             FROM pg_catalog.pg_publication AS p
+             JOIN pg_catalog.pg_class AS c ON c.oid IN (VALUES {})
+             LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = p.oid AND r.prrelid = c.oid
+             LEFT JOIN pg_catalog.pg_publication_namespace AS n
+               ON n.pnpubid = p.oid AND n.pnnspid = c.relnamespace
+             WHERE p.pubname = {}",
+            listed.join(", "),
+            literal(name)
+        ))?;
+        for row in rows.iter().filter(|row| row.get(1).is_some_and(Option::is_some)) {
+            if compare(number(row, 1)?, writer).is_lt() {
+                having.insert(number(row, 0)?);
+            }
+        }
+    }
+    Ok(having)
 }
 
 /// Which kinds of changes a publication has.

@@ -8,6 +8,7 @@
 
 mod again;
 mod ahead;
+mod asked;
 mod deferred;
 mod described;
 mod due;
@@ -280,22 +281,22 @@ impl<S: Session> Stream<S> {
     ) -> Result<Inbox, Failure> {
         while !out.is_full() {
             let before = self.decoding.transaction;
+            let told = out.schema.len();
             let step = if self.decoding.committed.is_some() {
                 self.decoding.read_back(side, settings, out)
             } else {
                 let Some((payload, _)) = split_frame(&self.inbox[self.taken..]) else {
                     return Ok(Inbox::Empty);
                 };
-                let told = out.schema.len();
                 let step = self.decoding.apply(payload, side, settings, out);
                 if matches!(step, Ok(Step::Taken)) {
                     self.taken += 4 + payload.len();
                 }
-                if out.schema.len() > told {
-                    self.decoding.describe_ahead(&self.inbox[self.taken..], side, settings, out);
-                }
                 step
             };
+            if matches!(step, Ok(Step::Taken)) && out.schema.len() > told {
+                self.decoding.describe_ahead(&self.inbox[self.taken..], side, settings, out);
+            }
             match step {
                 Ok(Step::Taken) => {}
                 Ok(Step::Left) => return Ok(Inbox::NextBatch),

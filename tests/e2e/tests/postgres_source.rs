@@ -12,6 +12,8 @@ mod added;
 mod columns;
 #[path = "postgres_source/every_type.rs"]
 mod every_type;
+#[path = "postgres_source/first_rows.rs"]
+mod first_rows;
 #[path = "postgres_source/in_progress.rs"]
 mod in_progress;
 #[path = "postgres_source/inspection.rs"]

@@ -28,6 +28,11 @@ impl Deferred {
         self.0.is_empty()
     }
 
+    /// Whether the message of a relation waits.
+    pub(super) fn has(&self, relation: u32) -> bool {
+        self.0.contains_key(&relation)
+    }
+
     /// Lets a message wait, instead of an earlier one.
     pub(super) fn put(&mut self, relation: u32, message: &[u8]) {
         self.0.insert(relation, message.to_vec());

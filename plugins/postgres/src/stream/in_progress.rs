@@ -136,6 +136,11 @@ impl Committed {
         split_frame(&self.chunk[self.taken..]).map_or(&[], |(message, _)| message)
     }
 
+    /// What was read and is not taken: messages, each behind its length.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.chunk[self.taken..]
+    }
+
     /// Goes on to the message after it.
     pub(super) fn pass(&mut self) {
         self.taken += 4 + self.message().len();

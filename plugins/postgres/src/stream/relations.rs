@@ -1,14 +1,15 @@
 //! The relations that the stream talks about, by their numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tarn_batch::{Table, TableIndex};
 use tarn_sdk::{Description, Failure, Fill, log};
 
+use super::asked::Asked;
 use super::described::Described;
 use super::excluded;
 use super::joined::joined;
-use super::visibility::await_definition;
+use super::visibility::Unseen;
 use super::{Outgoing, Turn};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
@@ -48,6 +49,11 @@ pub(crate) struct Relations {
     is_behind_marks: bool,
     /// Tables that were emptied since that was last asked for.
     emptied: Vec<TableName>,
+    unseen: Unseen,
+    /// What the server said of relations that are learned together, while they are.
+    asked: Asked,
+    /// Relations that were learned ahead of their descriptions, which are still to come.
+    ahead: HashSet<u32>,
 }
 
 #[derive(Debug)]
@@ -223,6 +229,9 @@ impl Relations {
             marks: KeptMarks::new(marks),
             is_behind_marks: false,
             emptied: Vec::new(),
+            unseen: Unseen::default(),
+            asked: Asked::default(),
+            ahead: HashSet::new(),
         }
     }
 
@@ -333,6 +342,28 @@ impl Relations {
         })
     }
 
+    /// Asks the server at once for what it takes to learn relations of a transaction.
+    pub(super) fn ask<P: Peer>(
+        &mut self,
+        relations: &[Relation<'_>],
+        writer: u32,
+        side: &mut Side<P>,
+        settings: &Settings,
+    ) -> Result<(), Failure> {
+        self.asked = Asked::of(relations, writer, &mut self.unseen, &self.server, side, settings)?;
+        Ok(())
+    }
+
+    /// Forgets what the server said of those that were not learned.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked = Asked::default();
+    }
+
+    /// Notes that a relation was learned ahead of its description.
+    pub(super) fn note_ahead(&mut self, oid: u32) {
+        self.ahead.insert(oid);
+    }
+
     /// Takes a description that the stream gives before a relation's first row, and again after every
     /// change. One that comes again was looked at the first time; the marks are of a later place.
     pub(super) fn learn<P: Peer>(
@@ -344,11 +375,14 @@ impl Relations {
         settings: &Settings,
         types: &mut Types,
     ) -> Result<Learned, Failure> {
+        if self.ahead.remove(&relation.oid) {
+            return Ok(Learned::Known);
+        }
         let name = TableName::new(relation.schema, relation.name);
         if let Some(writer) = writer
             && turn == Turn::First
         {
-            await_definition(side, writer, relation.oid, &name)?;
+            self.unseen.await_seen(side, writer, relation.oid, &name)?;
         }
         let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
             self.put(relation.oid, Known::Ignored, turn);
@@ -365,9 +399,11 @@ impl Relations {
         let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
         let is_whole = match (&settings.publication, writer) {
             (Publication::Managed(_), _) => true,
-            (Publication::Given(given), Some(writer)) => {
-                publication::had_all_columns(side, &self.server, given, relation.oid, writer)?
-            }
+            (Publication::Given(given), Some(writer)) => match self.asked.is_whole(relation.oid) {
+                Some(is_whole) => is_whole,
+                None => publication::having_all_columns(side, &self.server, given, &[relation.oid], writer)?
+                    .contains(&relation.oid),
+            },
             (Publication::Given(_), None) => false,
         };
         let described = Described {
@@ -468,7 +504,11 @@ impl Relations {
     ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
         if let Some(mapping) = settings.table(name) {
             self.names.insert(oid, name.clone());
-            return Ok(Some((mapping, catalog::table_numbered(side, oid)?)));
+            let table = match self.asked.take(oid) {
+                Some(table) => Some(table),
+                None => catalog::table_numbered(side, oid)?,
+            };
+            return Ok(Some((mapping, table)));
         }
         if let Some(known) = self.names.get(&oid) {
             return Err(renamed(name).with_table(known.to_string()));

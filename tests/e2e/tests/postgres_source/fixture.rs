@@ -29,6 +29,8 @@ pub struct DriverPeer {
     client: Client,
     /// Every copy that a session was asked for.
     copies: Arc<Mutex<Vec<String>>>,
+    /// How many statements its sessions were asked.
+    asked: Arc<AtomicUsize>,
     aside: Aside,
     meanwhile: Meanwhile,
 }
@@ -104,7 +106,13 @@ impl DriverPeer {
             database: server.database().to_owned(),
             ..PostgresConfig::default()
         });
-        Self { client, copies: Arc::default(), aside: Aside::of(1 << 30), meanwhile: Meanwhile::default() }
+        Self {
+            client,
+            copies: Arc::default(),
+            asked: Arc::default(),
+            aside: Aside::of(1 << 30),
+            meanwhile: Meanwhile::default(),
+        }
     }
 
     fn session(&self, opened: Result<Connection, tarn_postgres::Error>) -> Result<DriverSession, Error> {
@@ -142,6 +150,7 @@ impl Session for DriverSession {
         {
             self.peer.open()?.query(&meanwhile)?;
         }
+        self.peer.asked.fetch_add(1, Ordering::Relaxed);
         runtime().block_on(self.connection().query(sql)).map_err(|error| told(&error))
     }
 
@@ -217,8 +226,14 @@ pub fn interrupted_source(server: &Postgres, config: SourceConfig) -> (Source, M
 
 /// The same with a place to put things aside.
 pub fn spooling_source(server: &Postgres, config: SourceConfig, aside: &Aside) -> Source {
+    counted_source(server, config, aside).0
+}
+
+/// The same, and how many statements its sessions were asked.
+pub fn counted_source(server: &Postgres, config: SourceConfig, aside: &Aside) -> (Source, Arc<AtomicUsize>) {
     let peer = DriverPeer { aside: aside.clone(), ..DriverPeer::new(server) };
-    PostgresSource::new(peer, SourceConfig { in_progress: true, ..config })
+    let asked = Arc::clone(&peer.asked);
+    (PostgresSource::new(peer, SourceConfig { in_progress: true, ..config }), asked)
 }
 
 /// The same, and the copies that it will ask for.

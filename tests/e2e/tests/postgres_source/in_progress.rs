@@ -227,6 +227,40 @@ fn what_was_rolled_back_changes_no_table() {
 }
 
 #[test]
+fn the_description_of_an_undone_part_is_that_of_the_rows_before_the_next_one() {
+    if !sends_early() {
+        return;
+    }
+    let server = server();
+    server.query("CREATE TABLE t (id int PRIMARY KEY, t text); CREATE TABLE u (id int PRIMARY KEY, t text)");
+    let aside = Aside::of(ROOM);
+    let mut source = spooling_source(&server, wanted("described"), &aside);
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let mut session = server.session();
+    session.query(
+        "BEGIN; SAVEPOINT a; INSERT INTO u SELECT n, repeat('x', 500) FROM generate_series(1, 2000) n",
+    );
+    let short = Limits { wait_ms: 50, ..limits(10_000) };
+    until("it is sent", || {
+        assert_eq!(source.read(short).expect("changes").rows, 0);
+        (aside.bytes.load(Ordering::Relaxed) > 500_000).then_some(())
+    });
+    // The first description of `t` looks ahead for others, and finds one of `u` that is not the first.
+    session.query(
+        "ROLLBACK TO a; INSERT INTO t VALUES (1, 'first'); INSERT INTO u VALUES (2, 'of two columns');
+         ALTER TABLE u ADD c int; INSERT INTO u VALUES (3, 'of three', 7); COMMIT",
+    );
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        seen.extend(rows(&source.read(limits(10_000)).expect("changes").batch));
+    }
+    let seen: Vec<_> = seen.into_iter().map(|row| row.after).collect();
+    assert_eq!(seen, [vec!["1", "first"], vec!["2", "of two columns"], vec!["3", "of three", "7"]]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn without_room_large_transactions_come_once_they_have_committed() {
     if !sends_early() {
         return;
