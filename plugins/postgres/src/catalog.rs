@@ -9,9 +9,12 @@ use tarn_sdk::Failure;
 use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::literal;
 
-use crate::config::CATALOG_TABLES_MAX;
+use crate::config::{CATALOG_TABLES_MAX, DECIMAL_DIGITS_MAX};
 use crate::peer::{Reads, flag, number, text};
 use crate::table_name::TableName;
+
+/// The server's number for decimals.
+const NUMERIC: u32 = 1700;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +96,24 @@ pub(crate) enum Earlier {
     Value(String),
     /// It has a default: each row has what was written into it, or NULL where the default came later.
     Unknown,
+}
+
+impl CatalogColumn {
+    /// Whether it is a decimal with a bound on its digits, which a destination has a type for.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.type_oid == NUMERIC
+            && digits(self.type_modifier).is_some_and(|digits| digits <= DECIMAL_DIGITS_MAX)
+    }
+
+    /// Whether it is a decimal of any other size.
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.type_oid == NUMERIC && !self.is_bounded()
+    }
+}
+
+/// The digits that a decimal's modifier allows; none where it allows any number.
+fn digits(modifier: i32) -> Option<i32> {
+    (modifier >= 4).then(|| (modifier - 4) >> 16 & 0xFFFF)
 }
 
 impl CatalogTable {

@@ -130,3 +130,6 @@ pub(crate) const AGAIN_ATTEMPT_PAUSE_US: u64 = 10_000_000;
 /// Keys that rows are looked up by at once: the contract's bound. A statement of so many is planned in
 /// milliseconds.
 pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
+
+/// Digits of the largest decimals that a destination has a type for: a decimal beyond is text there, as one without a bound.
+pub(crate) const DECIMAL_DIGITS_MAX: i32 = 76;

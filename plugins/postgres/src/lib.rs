@@ -26,6 +26,7 @@ mod peer;
 mod pgoutput;
 mod position;
 mod publication;
+mod restated;
 mod rewrite;
 mod sent_value;
 mod server;

@@ -9,6 +9,7 @@ pub(crate) mod kept;
 use std::collections::HashSet;
 
 use crate::attributes::Attributes;
+use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::entry::Entry;
 use crate::lsn::Lsn;
 use crate::table_name::TableName;
@@ -26,6 +27,13 @@ pub(crate) struct Mark {
     pub(crate) delivered: Attributes,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
+    /// Columns that were generated, which neither load nor stream has unless a publication has them.
+    pub(crate) generated: Attributes,
+    /// Decimals with a bound on their digits.
+    pub(crate) bounded: Attributes,
+    /// The transaction that gave somebody else's publication a condition on its rows, 0 where there is none; nothing where
+    /// that was not looked at.
+    pub(crate) filtered_by: Option<u32>,
     /// Whether its rows are, or were, to be read again.
     pub(crate) again: Again,
     /// The partitions whose rows are to be read, where it is not those of all. An instance that starts from the position
@@ -37,7 +45,34 @@ pub(crate) struct Mark {
 
 impl Mark {
     fn new(name: u64, oid: u32, file: u32, delivered: Attributes) -> Self {
-        Self { name, oid, file, delivered, entry: None, again: Again::No, partitions: Vec::new(), noticed: 0 }
+        Self {
+            name,
+            oid,
+            file,
+            delivered,
+            entry: None,
+            generated: Attributes::default(),
+            bounded: Attributes::default(),
+            filtered_by: None,
+            again: Again::No,
+            partitions: Vec::new(),
+            noticed: 0,
+        }
+    }
+
+    /// Takes over what the catalog has of the table's rows.
+    pub(crate) fn see(&mut self, table: &CatalogTable) {
+        let those = |has: fn(&CatalogColumn) -> bool| {
+            table.columns.iter().filter(|column| has(column)).map(|column| column.attribute).collect()
+        };
+        self.file = table.file;
+        self.generated = those(|column| column.generated);
+        self.bounded = those(CatalogColumn::is_bounded);
+    }
+
+    /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not.
+    pub(crate) fn brings(&self, column: i32) -> bool {
+        self.generated.contains(column) || self.again != Again::No
     }
 
     /// Has the rows of some partitions read, or those of all.
@@ -167,11 +202,24 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: how many tables are read again (4 bytes), and each with the digest of its name (8) and the place
+    /// Appends the marks: how many tables have generated columns, bounded decimals or a condition on rows (4 bytes), and each
+    /// with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read again (4), and each with the digest of its name (8) and the place
     /// (8, all bits set where it is still to be read); how many entries there are (4), and each with the digest of the
     /// table's name (8), the transaction (4) and the place (8); the horizon (8), then for each table the digest of its name (8), its number
     /// and its file's (4 each), and the columns. Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(0);
+        let is_special =
+            |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
+        let special: Vec<&Mark> = self.tables.iter().filter(is_special).collect();
+        let count = u32::try_from(special.len()).expect("a database has fewer tables than numbers for them");
+        out.extend_from_slice(&count.to_le_bytes());
+        for mark in special {
+            out.extend_from_slice(&mark.name.to_le_bytes());
+            mark.generated.write(out);
+            mark.bounded.write(out);
+            out.extend_from_slice(&filtered_by(mark).to_le_bytes());
+        }
         let again = self.tables.iter().filter_map(|mark| Some((mark.name, mark.again.to_number()?)));
         let again: Vec<(u64, u64)> = again.collect();
         let count = u32::try_from(again.len()).expect("a database has fewer tables than numbers for them");
@@ -200,6 +248,28 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut special = Vec::new();
+        for _ in 0..u32::from_le_bytes(*count) {
+            let (name, after) = rest.split_first_chunk()?;
+            let (generated, after) = Attributes::read(after)?;
+            let (bounded, after) = Attributes::read(after)?;
+            let (filtered_by, after) = after.split_first_chunk()?;
+            special.push((u64::from_le_bytes(*name), generated, bounded, u32::from_le_bytes(*filtered_by)));
+            rest = after;
+        }
+        let mut marks = Self::read_with_again(rest)?;
+        marks.tables.iter_mut().for_each(|mark| mark.filtered_by = Some(0));
+        for (name, generated, bounded, filtered_by) in special {
+            let at = marks.place(name).ok()?;
+            let mark = &mut marks.tables[at];
+            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, Some(filtered_by));
+        }
+        Some(marks)
+    }
+
+    /// The same of bytes from when nothing was said of sorts of columns.
+    pub(crate) fn read_with_again(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk()?;
         let mut again = Vec::new();
         for _ in 0..u32::from_le_bytes(*count) {
@@ -282,6 +352,9 @@ mod tests {
         marks.add(&names[0], 7, 8, [1, 2, 9].into_iter().collect());
         marks.add(&names[1], 4_000_000_000, 0, Attributes::default());
         marks.add(&names[1], 1, 1, Attributes::default());
+        for name in &names {
+            marks.get_mut(name).expect("it is marked").filtered_by = Some(0);
+        }
         let mut bytes = Vec::new();
         marks.write(&mut bytes);
         assert_eq!(Marks::read(&bytes), Some(marks.clone()));
@@ -295,6 +368,9 @@ mod tests {
         marks.pass(Lsn(69));
         assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
         marks.pass(Lsn(70));
+        let mark = marks.get_mut(&names[0]).expect("it is marked");
+        (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
+        mark.filtered_by = Some(800);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

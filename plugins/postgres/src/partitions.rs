@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use tarn_batch::Table;
 use tarn_sdk::Failure;
 use tarn_sdk::postgres::Row;
-use tarn_sdk::sql::postgres::{ident, qualified};
+use tarn_sdk::sql::postgres::{ident, literal, qualified};
 
 use crate::catalog::{CatalogTable, Kind};
 use crate::mapped::Mapped;
@@ -174,6 +174,101 @@ fn leaves(
         found.entry(root).or_default().insert(oid, leaf(row, linked_by)?);
     }
     Ok(found)
+}
+
+/// Looks that the server logs of each partition's rows the key that its table's rows are told by. The identity of a table
+/// does not reach its partitions: where theirs is an index with other columns, an update that changes the table's key
+/// says nothing of the row from before, and a delete nothing of the key.
+///
+/// # Errors
+/// `partition_identity` with the first that differs, or whatever keeps the server from answering.
+pub(crate) fn require_identities<'t>(
+    side: &mut impl Reads,
+    tables: impl IntoIterator<Item = &'t CatalogTable>,
+) -> Result<(), Failure> {
+    match identities(side, tables)?.into_iter().next() {
+        None => Ok(()),
+        Some(other) => Err(Failure::permanent("partition_identity", other.message())
+            .with_hint(format!(
+                "{}; then resync the mirror: rows whose key has changed may be there twice",
+                other.remedy()
+            ))
+            .with_table(other.table.to_string())),
+    }
+}
+
+/// A partition whose rows are logged with other columns than its table's key.
+pub(crate) struct OtherIdentity {
+    pub(crate) table: TableName,
+    partition: TableName,
+    lacks: String,
+}
+
+impl OtherIdentity {
+    pub(crate) fn message(&self) -> String {
+        let Self { table, partition, lacks } = self;
+        format!(
+            "the replica identity of its partition {partition} lacks columns of the key that {table} is mirrored by: {lacks}"
+        )
+    }
+
+    pub(crate) fn remedy(&self) -> String {
+        let sql = self.partition.sql();
+        format!(
+            "ALTER TABLE {sql} REPLICA IDENTITY USING INDEX … with the partition's own index of these columns, DEFAULT where \
+             they are its primary key, or FULL"
+        )
+    }
+}
+
+/// The partitions of these tables whose rows are logged with other columns than the table's key.
+///
+/// # Errors
+/// Whatever keeps the server from answering.
+pub(crate) fn identities<'t>(
+    side: &mut impl Reads,
+    tables: impl IntoIterator<Item = &'t CatalogTable>,
+) -> Result<Vec<OtherIdentity>, Failure> {
+    let keys: Vec<String> = tables
+        .into_iter()
+        .filter(|table| table.kind == Kind::Partitioned)
+        .flat_map(|table| table.columns.iter().map(move |column| (table.oid, column)))
+        .filter(|(_, column)| column.key != 0)
+        .map(|(oid, column)| format!("({oid}::oid, {}::name)", literal(&column.name)))
+        .collect();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A partition without an identity has no updates and deletes.
+    let rows = side.read(&format!(
+        "WITH keys (oid, name) AS (VALUES {})
+         SELECT rn.nspname, r.relname, n.nspname, c.relname, pg_catalog.string_agg(k.name, ', ' ORDER BY k.name)
+         FROM (SELECT DISTINCT oid FROM keys) AS d
+         JOIN pg_catalog.pg_class AS r ON r.oid = d.oid
+         JOIN pg_catalog.pg_namespace AS rn ON rn.oid = r.relnamespace
+         CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
+         JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+         JOIN pg_catalog.pg_index AS i ON i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
+              AND CASE c.relreplident WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary END
+         JOIN keys AS k ON k.oid = r.oid
+         WHERE t.isleaf AND NOT EXISTS
+           (SELECT FROM pg_catalog.pg_attribute AS a
+            JOIN pg_catalog.unnest(i.indkey) WITH ORDINALITY AS x (attnum, place)
+              ON x.attnum = a.attnum AND x.place <= i.indnkeyatts
+            WHERE a.attrelid = c.oid AND a.attname = k.name)
+         GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
+        keys.join(", ")
+    ))?;
+    rows.iter()
+        .map(|row| {
+            Ok(OtherIdentity {
+                table: TableName::new(text(row, 0)?, text(row, 1)?),
+                partition: TableName::new(text(row, 2)?, text(row, 3)?),
+                lacks: text(row, 4)?.to_owned(),
+            })
+        })
+        .collect()
 }
 
 fn leaf(row: &Row, linked_by: Vec<u32>) -> Result<Leaf, Failure> {

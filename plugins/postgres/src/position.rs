@@ -17,15 +17,18 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 5: a byte 5, then the system identifier, the end, the begun transaction's commit, the rows
+/// The form of version 6: a byte 6, then the system identifier, the end, the begun transaction's commit, the rows
 /// of it and the messages of it, eight bytes each, little-endian, the timeline in four, then the
 /// [marks](Marks::write). No transaction is begun where its commit is 0.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 5 * 8 + 4;
 
-/// The form of version 4: the same with marks of which none is read again.
+/// The form of version 5: the same with marks that say nothing of sorts of columns.
+const VERSION_WITHOUT_SORTS: u8 = 5;
+
+/// The form of version 4: with marks of which none is read again, too.
 const VERSION_WITHOUT_AGAIN: u8 = 4;
 
 /// The form of version 3: without entries, too.
@@ -104,7 +107,7 @@ impl Place {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
         let (messages, timeline, marks) = match *version {
-            VERSION | VERSION_WITHOUT_AGAIN | VERSION_WITHOUT_ENTRIES => {
+            VERSION | VERSION_WITHOUT_SORTS | VERSION_WITHOUT_AGAIN | VERSION_WITHOUT_ENTRIES => {
                 let (messages, rest) = rest.split_first_chunk()?;
                 let (timeline, marks) = rest.split_first_chunk()?;
                 (*messages, u32::from_le_bytes(*timeline), marks)
@@ -141,6 +144,7 @@ impl Position {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {
             VERSION => Marks::read(marks)?,
+            VERSION_WITHOUT_SORTS => Marks::read_with_again(marks)?,
             VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
             VERSION_WITHOUT_ENTRIES | VERSION_WITHOUT_TIMELINE => Marks::read_without_entries(marks)?,
             _ => marks.is_empty().then(Marks::default)?,
@@ -169,7 +173,9 @@ mod tests {
         let between = Position::between(CLUSTER, Lsn(0x16_B374_D848));
         let partial = Some(Partial { commit: Lsn(99), rows: 3, messages: 4 });
         let mut marks = Marks::new(9);
-        marks.add(&TableName::new("public", "t"), 7, 8, [1, 3].into_iter().collect());
+        let name = TableName::new("public", "t");
+        marks.add(&name, 7, 8, [1, 3].into_iter().collect());
+        marks.get_mut(&name).expect("it was added").filtered_by = Some(800);
         let within = Position { place: Place { partial, ..between.place }, marks };
         for position in [between, within] {
             let bytes = position.to_bytes();
@@ -293,6 +299,43 @@ mod tests {
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!(mark.again, crate::mark::Again::Due);
         assert_eq!((mark.oid, position.marks.horizon), (5, 5));
+    }
+
+    #[test]
+    fn version_6_is_still_read() {
+        let bytes: Vec<u8> = [
+            vec![6],
+            vec![7; 8],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+            vec![4, 0, 0, 0, 0, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            // public.t has a generated column 2 and a bounded decimal 9.
+            vec![1, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![1, 0, 2],
+            vec![2, 0, 0, 1],
+            // Nobody gave it a condition.
+            vec![0, 0, 0, 0],
+            // It is still to be read again, and there is no entry.
+            vec![1, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![0xff; 8],
+            vec![0, 0, 0, 0],
+            vec![5, 0, 0, 0, 0, 0, 0, 0],
+            vec![0xbc, 0x1a, 0x3c, 0xbd, 0xa2, 0x22, 0x46, 0x07],
+            vec![5, 0, 0, 0],
+            vec![6, 0, 0, 0],
+            vec![2, 0, 1, 1],
+        ]
+        .concat();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
+        assert_eq!(
+            (&mark.generated, &mark.bounded),
+            (&[2].into_iter().collect(), &[9].into_iter().collect())
+        );
         assert_eq!(position.to_bytes(), bytes);
     }
 
@@ -307,6 +350,7 @@ mod tests {
             &[4; BYTES],
             &[5; BYTES],
             &[6; BYTES],
+            &[7; BYTES],
             &[1; BYTES - 1],
             &[1; BYTES + 1],
         ] {

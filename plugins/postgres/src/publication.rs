@@ -9,6 +9,7 @@ use tarn_sdk::{Failure, log};
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
 use crate::config::{CATALOG_TABLES_MAX, COLUMN_LISTS_SINCE_MAJOR, PUBLICATION_LOCK_MS};
+use crate::mark::Mark;
 use crate::peer::{Peer, Reads, flag, number, text};
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
@@ -28,6 +29,8 @@ pub(crate) struct PublishedTable {
     pub(crate) list: Option<Attributes>,
     /// The condition rows must meet, as SQL of the server's own.
     pub(crate) row_filter: Option<String>,
+    /// The transaction that made that condition, the lower 32 bits of its number; 0 where there is none.
+    pub(crate) filtered_by: u32,
 }
 
 /// Those of some tables that a publication had all columns of, but for generated ones, when a transaction wrote to them. Lists
@@ -97,9 +100,12 @@ pub(crate) fn tables(
 ) -> Result<HashMap<TableName, PublishedTable>, Failure> {
     // So are row filters.
     let (details, list) = if server.major() >= COLUMN_LISTS_SINCE_MAJOR {
-        ("to_json(p.attnames), p.rowfilter", "to_json(r.prattrs::int2[])")
+        (
+            "to_json(p.attnames), p.rowfilter",
+            "to_json(r.prattrs::int2[]), CASE WHEN r.prqual IS NOT NULL THEN r.xmin END",
+        )
     } else {
-        ("NULL, NULL", "NULL")
+        ("NULL, NULL", "NULL, NULL")
     };
     let rows = side.read(&format!(
         "SELECT p.schemaname, p.tablename, {details}, {list}
@@ -116,11 +122,13 @@ pub(crate) fn tables(
         let json = |column: usize| row.get(column).and_then(Option::as_deref);
         let columns = json(2).and_then(|json| serde_json::from_str(json).ok());
         let row_filter = row.get(3).cloned().flatten();
+        let filtered_by =
+            row.get(5).is_some_and(Option::is_some).then(|| number(row, 5)).transpose()?.unwrap_or(0);
         let list: Option<Vec<i32>> = json(4).and_then(|json| serde_json::from_str(json).ok());
         let list = list.map(|numbers| numbers.into_iter().collect());
         tables.insert(
             TableName::new(text(row, 0)?, text(row, 1)?),
-            PublishedTable { columns, list, row_filter },
+            PublishedTable { columns, list, row_filter, filtered_by },
         );
     }
     Ok(tables)
@@ -280,6 +288,29 @@ pub(crate) fn require_columns(
         return Ok(());
     }
     Err(narrowed(publication.name(), &table.name, &left_out))
+}
+
+/// Looks that somebody else's publication has the condition on a table's rows that the table was loaded and streamed under.
+/// A column that the condition names may have another name; its transaction stays.
+pub(crate) fn require_filter(
+    publication: &Publication,
+    table: &TableName,
+    published: &PublishedTable,
+    mark: &Mark,
+) -> Result<(), Failure> {
+    if publication.is_managed() || mark.filtered_by.is_none_or(|before| before == published.filtered_by) {
+        return Ok(());
+    }
+    let name = publication.name();
+    let message = match &published.row_filter {
+        Some(filter) => {
+            format!("publication {name:?} has another row filter for the table than before: {filter}")
+        }
+        None => format!("publication {name:?} has no row filter for the table any more"),
+    };
+    Err(Failure::permanent("publication_narrowed", message)
+        .with_hint("resync the mirror: rows that only one of the two filters leaves out are not at the destination as they are")
+        .with_table(table.to_string()))
 }
 
 /// The publication was told to leave columns out that the table still has. Rows without them must not be

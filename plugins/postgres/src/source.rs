@@ -204,6 +204,10 @@ impl<P: Peer> PostgresSource<P> {
             if let Some(table) = tables.get(&mapping.name) {
                 let delivered = mapped::attributes(table, mapping, published.get(&mapping.name));
                 marks.add(&mapping.name, table.oid, table.file, delivered);
+                let mark = marks.get_mut(&mapping.name).expect("it was added");
+                mark.see(table);
+                mark.filtered_by =
+                    Some(published.get(&mapping.name).map_or(0, |published| published.filtered_by));
             }
         }
         Ok(marks)

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use tarn_sdk::{Failure, Rereads, clock, log};
 
 use crate::attributes::Attributes;
-use crate::catalog::{CatalogTable, table_numbered, tables_named};
+use crate::catalog::{CatalogTable, Kind, table_numbered, tables_named};
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
 use crate::mark::{Mark, Marks};
-use crate::partitions::{Change, Partitions};
+use crate::partitions::{self, Change, Partitions};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
+use crate::restated;
 use crate::rewrite;
 use crate::server::Server;
 use crate::settings::Settings;
@@ -118,11 +119,18 @@ pub(crate) fn look<P: Peer>(
         let delivered = marks.get(name).map_or(&unknown, |mark| &mark.delivered);
         if let Some(published) = published.get(name) {
             publication::require_columns(&settings.publication, table, published, delivered)?;
+            if let Some(mark) = marks.get(name) {
+                publication::require_filter(&settings.publication, name, published, mark)?;
+            }
         }
     }
+    partitions::require_identities(side, tables.values())?;
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());
-        note_file(marks, name, table, settings.rereads);
+        note_rows(marks, name, table, settings.rereads);
+        if let Some(mark) = marks.get_mut(name) {
+            mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
+        }
     }
     for (name, change) in partitions.look(side, &tables, marks.horizon)? {
         note_partitions(marks, name, change, settings.rereads);
@@ -131,30 +139,32 @@ pub(crate) fn look<P: Peer>(
     Ok(tables)
 }
 
-/// Notes where a table was written anew since it was marked, and says so once. Its rows, or the values that their changes
-/// leave out, are then to be read again, where that is wanted.
-pub(crate) fn note_file(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: Rereads) {
+/// Notes where rows hold since the table was marked what no change tells of, and says so once. The rows, or the values that
+/// their changes leave out, are then to be read again, where that is wanted.
+pub(crate) fn note_rows(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: Rereads) {
     let horizon = marks.horizon;
     let Some(mark) = marks.get_mut(name) else { return };
-    if let Some(cause) = rewrite::cause(table, mark, horizon) {
+    let rewritten = rewrite::cause(table, mark, horizon)
+        .map(|cause| format!("the rows of {name} were written anew by {cause}"));
+    let causes = rewritten.map_or_else(|| restated::causes(table, mark), |cause| vec![cause]);
+    if !causes.is_empty() {
+        let causes = causes.join(", and ");
         if rereads == Rereads::All {
             log::info(&format!(
-                "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: they \
-                 are to be read again, beside the stream"
+                "{causes}. The server does not publish what rows hold now: they are to be read again, beside the stream"
             ));
         } else {
             log::warn(&format!(
-                "the rows of {name} were written anew by {cause}. The server does not publish what they hold now: at the \
-                 destination, rows that do not change from here on keep the values from before, and NULL in added \
-                 columns. Where that is not what the source shows, resync the mirror, or edit the table out of it and \
-                 add it again"
+                "{causes}. The server does not publish what rows hold now: at the destination, rows that do not change from \
+                 here on keep the values from before, and NULL in added columns. Where that is not what the source shows, \
+                 resync the mirror, or edit the table out of it and add it again"
             ));
         }
         if rereads != Rereads::None {
             mark.read_again(None);
         }
     }
-    mark.file = table.file;
+    mark.see(table);
 }
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.
@@ -205,8 +215,8 @@ fn require_same<P: Peer>(
     mark: &Mark,
     found: Option<&CatalogTable>,
 ) -> Result<(), Failure> {
-    if found.is_some_and(|table| table.oid == mark.oid) {
-        return Ok(());
+    if let Some(table) = found.filter(|table| table.oid == mark.oid) {
+        return require_logged(table);
     }
     let failure = match (table_numbered(side, mark.oid)?, found) {
         (Some(elsewhere), _) => renamed(&elsewhere.name),
@@ -216,6 +226,19 @@ fn require_same<P: Peer>(
             .with_hint("edit the table out of the mirror; or make it again and resync the mirror"),
     };
     Err(failure.with_table(name.to_string()))
+}
+
+/// A table that is published with all others may be made unlogged: its changes are in no stream then.
+fn require_logged(table: &CatalogTable) -> Result<(), Failure> {
+    if table.kind != Kind::Unlogged {
+        return Ok(());
+    }
+    Err(Failure::permanent(
+        "table_unlogged",
+        "the table was made unlogged: its changes are not in the stream",
+    )
+    .with_hint(format!("ALTER TABLE {} SET LOGGED, then resync the mirror", table.name.sql()))
+    .with_table(table.name.to_string()))
 }
 
 /// The failure of a table that is called otherwise now.

@@ -7,6 +7,7 @@ mod tables;
 use tarn_sdk::{Failure, Problem};
 
 use crate::catalog;
+use crate::partitions;
 use crate::peer::Peer;
 use crate::publication;
 use crate::server::Server;
@@ -31,6 +32,11 @@ pub(crate) fn validate<P: Peer>(
         Publication::Given(name) => Some((name, publication::tables(side, server, name)?)),
     };
     let access = access::read(side, settings)?;
+    for other in partitions::identities(side, found.values())? {
+        if let Some(mapping) = settings.table(&other.table) {
+            problems.push(Problem::new(path(mapping.index), other.message()).with_hint(other.remedy()));
+        }
+    }
     for mapping in &settings.tables {
         let Some(table) = found.get(&mapping.name) else {
             let message = format!("table {} does not exist", mapping.name);

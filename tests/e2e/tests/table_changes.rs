@@ -608,3 +608,125 @@ fn an_identity_that_was_the_only_key_stops_the_mirror_until_it_is_back() {
     scene.postgres.query("DROP INDEX items_id");
     wait_for_line(&scene, &["warn", "public.items has no key any more"]);
 }
+
+#[test]
+fn rows_from_before_show_a_decimal_that_lost_its_bound_and_a_column_that_is_generated_no_longer() {
+    // Neither writes a row anew.
+    let mut scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, price numeric(10,2), twice int GENERATED ALWAYS AS (id * 2) STORED);
+         INSERT INTO items SELECT n, n * 1.5 FROM generate_series(1, 100) n",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    let prices = "SELECT id::text, price::text FROM items ORDER BY items.id";
+    scene.wait_until_equal(
+        prices,
+        "SELECT toString(id), toDecimalString(price, 2) FROM items FINAL ORDER BY id",
+    );
+    scene
+        .postgres
+        .query("ALTER TABLE items ALTER price TYPE numeric; INSERT INTO items VALUES (101, 1.2345)");
+    scene.wait_until_equal(prices, "SELECT toString(id), price_string FROM items FINAL ORDER BY id");
+    wait_for_line(&scene, &["info", "columns of public.items hold decimals of any size now: price"]);
+    scene.tarn.kill();
+    scene
+        .postgres
+        .query("ALTER TABLE items ALTER twice DROP EXPRESSION; INSERT INTO items VALUES (102, 3, 7)");
+    scene.tarn.start_again();
+    scene.wait_until_equal(
+        "SELECT id::text, price::text, twice::text FROM items ORDER BY items.id",
+        "SELECT toString(id), price_string, toString(twice) FROM items FINAL ORDER BY id",
+    );
+    wait_for_line(&scene, &["info", "columns of public.items are generated no longer: twice"]);
+    // What is known by now is read no more.
+    let lines = scene.log("items").matches("are to be read again").count();
+    scene.tarn.kill();
+    scene.postgres.query("ALTER TABLE items RENAME twice TO double; INSERT INTO items VALUES (103, 4, 8)");
+    scene.tarn.start_again();
+    scene.wait_for_target("SELECT double FROM items FINAL WHERE id = 103", "8");
+    assert_eq!(scene.log("items").matches("are to be read again").count(), lines);
+}
+
+#[test]
+fn a_partition_that_is_identified_otherwise_than_its_table_is_refused_and_stops_a_mirror() {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int, name text, part int, code int NOT NULL, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+         CREATE TABLE items_1 PARTITION OF items FOR VALUES IN (1);
+         CREATE UNIQUE INDEX items_1_code ON items_1 (code);
+         INSERT INTO items SELECT n, 'item ' || n, 1, n FROM generate_series(1, 100) n",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_until_equal(SOURCE, TARGET);
+    // The server says nothing of the row with the key from before.
+    scene.postgres.query(
+        "ALTER TABLE items_1 REPLICA IDENTITY USING INDEX items_1_code; UPDATE items SET id = id + 1000 WHERE id = 7",
+    );
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(
+        &scene,
+        &["error", "the replica identity of its partition public.items_1 lacks", "id, part", "resync"],
+    );
+    scene.postgres.query("ALTER TABLE items_1 REPLICA IDENTITY DEFAULT");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+    // A delete that comes before anybody looked.
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.postgres.query(
+        "ALTER TABLE items_1 REPLICA IDENTITY USING INDEX items_1_code; DELETE FROM items WHERE id = 8;
+         ALTER TABLE items_1 REPLICA IDENTITY DEFAULT",
+    );
+    wait_for_line(&scene, &["error", "a change has the key of a row without a value", "partition"]);
+    scene.postgres.query("ALTER TABLE items_1 REPLICA IDENTITY FULL");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("UPDATE items SET id = id + 1000 WHERE id = 9; DELETE FROM items WHERE id = 10");
+    scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_row_filter_that_a_publication_gets_while_tarn_is_down_stops_the_mirror() {
+    let mut scene = Scene::start();
+    if scene.postgres.scalar("SELECT current_setting('server_version_num')::int < 150000").as_deref()
+        == Some("t")
+    {
+        return;
+    }
+    scene.postgres.query(TABLE);
+    scene.postgres.query("CREATE PUBLICATION given FOR TABLE items WHERE (id > 10)");
+    scene.mirror("items", &[("public.items", "items")], &json!({"publication_name": "given"}));
+    scene.wait_until_equal("SELECT id::text, name FROM items WHERE id > 10 ORDER BY items.id", TARGET);
+    scene.tarn.kill();
+    scene
+        .postgres
+        .query("ALTER PUBLICATION given SET TABLE items WHERE (id > 20); UPDATE items SET name = 'changed'");
+    scene.tarn.start_again();
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(&scene, &["error", "given", "public.items", "another row filter", "id > 20", "resync"]);
+    scene.request_state("items", "STATUS_RESYNC");
+    let filtered = "SELECT id::text, name FROM items WHERE id > 20 ORDER BY items.id";
+    scene.wait_until_equal(filtered, TARGET);
+    // The same condition under another name of its column.
+    scene.postgres.query("ALTER TABLE items RENAME name TO label; INSERT INTO items VALUES (1001, 'new')");
+    scene.wait_for_target("SELECT label FROM items FINAL WHERE id = 1001", "new");
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    scene.postgres.query("INSERT INTO items VALUES (1002, 'newer')");
+    scene.wait_for_target("SELECT label FROM items FINAL WHERE id = 1002", "newer");
+    assert_eq!(scene.state("items"), "STATUS_RUNNING");
+}
+
+#[test]
+fn a_table_that_is_made_unlogged_stops_the_mirror() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.postgres.query("CREATE PUBLICATION given FOR ALL TABLES");
+    scene.mirror("items", &[("public.items", "items")], &json!({"publication_name": "given"}));
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.postgres.query("ALTER TABLE items SET UNLOGGED; UPDATE items SET name = 'changed' WHERE id < 10");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(&scene, &["error", "public.items", "unlogged", "SET LOGGED", "resync"]);
+    scene.postgres.query("ALTER TABLE items SET LOGGED");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+}

@@ -75,6 +75,7 @@ mod tests {
         };
         is_right(&mut kept, Lsn(10));
         kept.change().add(&name, 7, 8, Attributes::default());
+        kept.change().get_mut(&name).expect("it is marked").filtered_by = Some(0);
         is_right(&mut kept, Lsn(10));
         let mark = kept.change().get_mut(&name).expect("it is marked");
         mark.entry = Some(Entry { transaction: 1, until: Lsn(20) });

@@ -1,7 +1,7 @@
 //! Columns that the publication left out before.
 
 use tarn_batch::Column;
-use tarn_sdk::{Failure, log};
+use tarn_sdk::{Failure, Rereads, log};
 
 use super::relations::Replicated;
 use crate::attributes::Attributes;
@@ -39,8 +39,10 @@ pub(super) fn joined<P: Peer>(
     };
     let joined = new.into_iter().filter(|column| has_list || column.attribute < mark.delivered.greatest());
     let joined: Vec<&Column> = joined.collect();
-    if !joined.is_empty() {
-        let names: Vec<&str> = joined.iter().map(|column| column.name.as_str()).collect();
+    let is_read_again = settings.rereads == Rereads::All;
+    let stay_null = joined.iter().filter(|column| !is_read_again || !mark.brings(column.attribute));
+    let names: Vec<&str> = stay_null.map(|column| column.name.as_str()).collect();
+    if !names.is_empty() {
         log::warn(&format!(
             "columns of {} that were not published before are now: {}. Rows that are at the destination show NULL \
              in them until they change; resync the mirror to have all values",

@@ -22,6 +22,7 @@ use crate::mark::{Again, Mark, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication;
+use crate::restated;
 use crate::server::Server;
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -427,9 +428,10 @@ impl Relations {
             };
             let mapped = &replicated.mapped;
             replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
-            let is_same_file = |mark: &Mark| mark.file == catalog.file;
-            if !self.marks.get(&mapping.name).is_none_or(is_same_file) {
-                surroundings::note_file(self.marks.change(), &mapping.name, catalog, settings.rereads);
+            let is_as_marked =
+                |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
+            if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
+                surroundings::note_rows(self.marks.change(), &mapping.name, catalog, settings.rereads);
                 self.is_behind_marks = true;
             }
         }

@@ -91,6 +91,9 @@ impl Images<'_> {
         for (datum, cell) in old.data().zip(&self.replicated.cells) {
             let datum = datum?;
             let Cell::Decoded { decoder, in_key } = cell else { continue };
+            if datum == Datum::Null && kind == Before::Key && *in_key {
+                return Err(self.keyless());
+            }
             let written = match datum {
                 // B083: a value in a key is a part of it, whatever the flags said.
                 Datum::Text(text) => self.writer.value_with(|out| decoder.write(text, out)),
@@ -121,6 +124,18 @@ impl Images<'_> {
         );
         Err(Failure::permanent("stream_unreadable", message)
             .with_table(self.replicated.table().qualified_name()))
+    }
+
+    /// The server logged the row by other columns than the table's key, as it does for a partition of another identity.
+    fn keyless(&self) -> Failure {
+        let message = "a change has the key of a row without a value: the replica identity of the table, or of the partition \
+                       that the row was in, is another one than its key";
+        Failure::permanent("partition_identity", message)
+            .with_hint(
+                "give each partition the replica identity of its table by ALTER TABLE … REPLICA IDENTITY (USING INDEX …, \
+                 DEFAULT, or FULL), then resync the mirror",
+            )
+            .with_table(self.replicated.table().qualified_name())
     }
 
     fn unreadable(&self, tuple: Tuple<'_>, column: usize, error: ValueError) -> Failure {
