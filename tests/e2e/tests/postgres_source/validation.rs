@@ -112,3 +112,28 @@ fn a_server_that_is_not_set_up_is_told_what_to_set() {
     told(&problems, "replication_slot_name", "all replication slots");
     told(&problems, "publication_name", "does not publish update, delete, truncate");
 }
+
+#[test]
+fn a_partition_that_is_identified_by_other_columns_than_its_tables_key_is_told() {
+    let server = server();
+    // What is chosen for a partitioned table does not reach its partitions.
+    server.query(
+        "CREATE TABLE parted (id int, part int, code int NOT NULL, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+         CREATE UNIQUE INDEX parted_code ON parted (code, part);
+         ALTER TABLE parted REPLICA IDENTITY USING INDEX parted_code;
+         CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1) PARTITION BY LIST (part);
+         CREATE TABLE parted_1_1 PARTITION OF parted_1 FOR VALUES IN (1);
+         CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
+         ALTER TABLE parted_2 REPLICA IDENTITY FULL;
+         CREATE TABLE parted_3 PARTITION OF parted FOR VALUES IN (3);
+         ALTER TABLE parted_3 REPLICA IDENTITY USING INDEX parted_3_code_part_idx",
+    );
+    let problems = || source(server, config("parted", &["public.parted"])).validate().expect("an answer");
+    let found = problems();
+    let problem = told(&found, "table_mappings[0].source_table_identifier", "public.parted_1_1 lacks");
+    assert!(problem.message.ends_with(": code"), "{}", problem.message);
+    assert!(problem.hint.contains("\"parted_1_1\" REPLICA IDENTITY"), "{}", problem.hint);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    server.query("ALTER TABLE parted_1_1 REPLICA IDENTITY USING INDEX parted_1_1_code_part_idx");
+    assert_eq!(problems(), []);
+}
