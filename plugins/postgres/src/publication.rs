@@ -216,57 +216,89 @@ pub(crate) fn check<P: Peer>(
     let name = settings.publication.name();
     let kinds = kinds(side, name)?.ok_or_else(|| missing(name))?;
     let present = tables(side, server, name)?;
+    require_kinds(name, &kinds)?;
     if settings.publication.is_managed() {
-        require_everything(name, &kinds, &present)?;
+        require_all_rows(name, &present)?;
     }
     let names = settings.tables.iter().map(|table| &table.name);
     require_tables(side, name, names.filter(|name| !present.contains_key(*name)), &present)?;
     Ok(present)
 }
 
-/// A text that is another one whenever somebody changed what a publication has of tables, given by their numbers.
+/// The transactions that made what a publication says of itself, of tables and of their schemas, each by what it is said of.
+pub(crate) type State = Vec<(String, u32)>;
+
+/// What is another one whenever somebody changed what a publication has of tables, given by their numbers.
 ///
 /// # Errors
 /// Whatever keeps the server from answering.
 pub(crate) fn state(
     side: &mut impl Reads,
+    server: &Server,
     publication: &str,
     tables: impl Iterator<Item = u32>,
-) -> Result<String, Failure> {
+) -> Result<State, Failure> {
     let tables: Vec<String> = tables.map(|oid| oid.to_string()).collect();
+    let tables = format!("'{{{}}}'::oid[]", tables.join(","));
+    // Since then schemas may be published.
+    let schemas = if server.major() >= COLUMN_LISTS_SINCE_MAJOR {
+        format!(
+            "UNION ALL
+             SELECT 'schema ' || n.oid, n.xmin FROM p
+             JOIN pg_catalog.pg_publication_namespace AS n ON n.pnpubid = p.oid
+             WHERE n.pnnspid IN (SELECT c.relnamespace FROM pg_catalog.pg_class AS c WHERE c.oid = ANY ({tables}))"
+        )
+    } else {
+        String::new()
+    };
     let rows = side.read(&format!(
-        "SELECT p.xmin || ' ' || coalesce((SELECT md5(string_agg(r.oid || ' ' || r.xmin, ',' ORDER BY r.oid))
-                                           FROM pg_catalog.pg_publication_rel AS r
-                                           WHERE r.prpubid = p.oid AND r.prrelid = ANY ('{{{}}}'::oid[])), '')
-         FROM pg_catalog.pg_publication AS p WHERE p.pubname = {}",
-        tables.join(","),
+        "WITH p AS (SELECT oid, xmin FROM pg_catalog.pg_publication WHERE pubname = {})
+         SELECT 'publication ' || p.oid AS what, p.xmin FROM p
+         UNION ALL
+         SELECT 'table ' || r.oid, r.xmin FROM p
+         JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = p.oid WHERE r.prrelid = ANY ({tables})
+         {schemas}
+         ORDER BY what",
         literal(publication)
     ))?;
-    Ok(rows.first().map(|row| text(row, 0)).transpose()?.unwrap_or_default().to_owned())
+    rows.iter().map(|row| Ok((text(row, 0)?.to_owned(), number(row, 1)?))).collect()
 }
 
-/// The mirror's own publication has every kind of change and every row: somebody else narrowed it
-/// otherwise.
-fn require_everything(
-    name: &str,
-    kinds: &PublishedKinds,
-    present: &HashMap<TableName, PublishedTable>,
-) -> Result<(), Failure> {
-    let narrowed = |message: String| {
-        Failure::permanent("publication_narrowed", message)
-            .with_hint("resync the mirror: what the publication left out is not in the stream")
-    };
-    if !kinds.missing.is_empty() {
-        let kinds = kinds.missing.join(", ");
-        return Err(narrowed(format!("publication {name:?} does not publish {kinds} any more")));
+/// Says where a publication was changed since it was looked at, though it has everything now.
+pub(crate) fn tell_changed(name: &str, since: &str) {
+    log::warn(&format!(
+        "publication {name:?} was changed {since}. It publishes the tables now; changes that it left out meanwhile, if any, \
+         are missing at the destination: verify the mirror, and resync it where it differs"
+    ));
+}
+
+/// A publication has every kind of change when a mirror is made: somebody narrowed it otherwise.
+fn require_kinds(name: &str, kinds: &PublishedKinds) -> Result<(), Failure> {
+    if kinds.missing.is_empty() {
+        return Ok(());
     }
+    let message = format!("publication {name:?} does not publish {} any more", kinds.missing.join(", "));
+    Err(lacking(message).with_hint(format!(
+        "ALTER PUBLICATION {} SET (publish = 'insert, update, delete, truncate'), then resync the mirror: what the publication \
+         left out is not in the stream",
+        ident(name)
+    )))
+}
+
+/// The mirror's own publication has every row.
+fn require_all_rows(name: &str, present: &HashMap<TableName, PublishedTable>) -> Result<(), Failure> {
     match present.iter().find(|(_, table)| table.row_filter.is_some()) {
         Some((table, _)) => {
             let message = format!("publication {name:?} got a row filter for the table");
-            Err(narrowed(message).with_table(table.to_string()))
+            Err(lacking(message).with_table(table.to_string()))
         }
         None => Ok(()),
     }
+}
+
+fn lacking(message: String) -> Failure {
+    Failure::permanent("publication_narrowed", message)
+        .with_hint("resync the mirror: what the publication left out is not in the stream")
 }
 
 /// Looks that a table's columns are published: all of them by the mirror's own publication, by somebody else's

@@ -22,6 +22,7 @@ use crate::partitions::Partitions;
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
+use crate::rewrite;
 use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -340,8 +341,10 @@ impl<P: Peer> PostgresSource<P> {
         cluster.require(&mut replication, &position.place)?;
         let server = self.server()?;
         let mut marks = position.marks.clone();
+        let has_point = self.held.is_some();
+        let is_loaded = |table: &&MappedTable| !table.loading || has_point;
         marks.keep(self.settings.tables.iter().map(|table| &table.name));
-        if self.held.is_none() {
+        if !has_point {
             self.mark_loaded(&mut marks)?;
         }
         let mut partitions = Partitions::default();
@@ -359,8 +362,17 @@ impl<P: Peer> PostgresSource<P> {
             self.side.hold_moment(held);
         }
         slot::start(&mut self.side, &mut replication, &server, &self.settings, &position.place)?;
+        let name = self.settings.publication.name();
+        // Of tables that an edit took in it is new.
+        let known = tables.values().filter(|table| position.marks.get(&table.name).is_some());
+        let known = known.filter(|table| self.settings.table(&table.name).as_ref().is_some_and(is_loaded));
+        let state = publication::state(&mut self.side, &server, name, known.map(|table| table.oid))?;
+        let horizon = position.marks.horizon;
+        if horizon > 0 && state.iter().any(|(_, made_by)| rewrite::is_younger(*made_by, horizon)) {
+            publication::tell_changed(name, "while the mirror did not look");
+        }
         let oids = tables.values().map(|table| table.oid);
-        let published = publication::state(&mut self.side, self.settings.publication.name(), oids)?;
+        let published = publication::state(&mut self.side, &server, name, oids)?;
         let surroundings = Surroundings::new(server, &tables, partitions, published);
         self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
         Ok(())

@@ -32,7 +32,7 @@ pub(crate) struct Surroundings {
     without_identity: WithoutIdentity,
     partitions: Partitions,
     /// The publication as it was at the last look.
-    publication: String,
+    publication: publication::State,
 }
 
 impl Surroundings {
@@ -41,7 +41,7 @@ impl Surroundings {
         server: Server,
         tables: &HashMap<TableName, CatalogTable>,
         partitions: Partitions,
-        publication: String,
+        publication: publication::State,
     ) -> Self {
         let mut without_identity = WithoutIdentity::default();
         without_identity.tell(tables);
@@ -79,12 +79,9 @@ impl Surroundings {
         tables: &HashMap<TableName, CatalogTable>,
     ) -> Result<(), Failure> {
         let name = settings.publication.name();
-        let state = publication::state(side, name, tables.values().map(|table| table.oid))?;
+        let state = publication::state(side, &self.server, name, tables.values().map(|table| table.oid))?;
         if state != self.publication {
-            log::warn(&format!(
-                "publication {name:?} was changed in the last seconds. It has everything now; changes that it left out \
-                 meanwhile, if any, are missing at the destination: verify the mirror, and resync it where it differs"
-            ));
+            publication::tell_changed(name, "in the last seconds");
             self.publication = state;
         }
         Ok(())

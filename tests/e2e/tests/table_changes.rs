@@ -353,14 +353,47 @@ fn a_renamed_column_of_a_partitioned_table_is_one_column_where_the_stream_is_beh
 
 #[test]
 fn a_publication_that_was_changed_for_a_moment_is_told_of() {
-    let scene = Scene::start();
+    let mut scene = Scene::start();
     streaming(&scene);
-    scene.postgres.query(
-        "ALTER PUBLICATION tarn_pub_items DROP TABLE items;
+    let change = "ALTER PUBLICATION tarn_pub_items DROP TABLE items;
          INSERT INTO items VALUES (1001, 'unpublished');
-         ALTER PUBLICATION tarn_pub_items ADD TABLE items",
-    );
+         ALTER PUBLICATION tarn_pub_items ADD TABLE items";
+    scene.postgres.query(change);
     wait_for_line(&scene, &["warn", "\"tarn_pub_items\" was changed in the last seconds"]);
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(SOURCE, TARGET);
+    // A start in itself is no change.
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    scene.postgres.query("DELETE FROM items WHERE id = 1001");
+    scene.wait_until_equal(SOURCE, TARGET);
+    let unseen = "\"tarn_pub_items\" was changed while the mirror did not look";
+    assert!(!scene.log("items").contains(unseen), "{}", scene.log("items"));
+    scene.tarn.kill();
+    scene.postgres.query(change);
+    scene.tarn.start_again();
+    wait_for_line(&scene, &["warn", unseen]);
+}
+
+#[test]
+fn a_given_publication_that_lacks_deletes_from_now_on_stops_the_mirror() {
+    let mut scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.postgres.query("CREATE PUBLICATION given FOR TABLE items");
+    scene.mirror("items", &[("public.items", "items")], &json!({"publication_name": "given"}));
+    scene.wait_until_equal(SOURCE, TARGET);
+    scene.tarn.kill();
+    scene.postgres.query(
+        "ALTER PUBLICATION given SET (publish = 'insert, update, truncate'); DELETE FROM items WHERE id < 10",
+    );
+    scene.tarn.start_again();
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(
+        &scene,
+        &["error", "given", "does not publish delete any more", "ALTER PUBLICATION", "resync"],
+    );
+    scene.postgres.query("ALTER PUBLICATION given SET (publish = 'insert, update, delete, truncate')");
     scene.request_state("items", "STATUS_RESYNC");
     scene.wait_until_equal(SOURCE, TARGET);
 }

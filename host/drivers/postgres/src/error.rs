@@ -139,12 +139,17 @@ impl Error {
     }
 }
 
-/// What a person does about a login that the server refused: it says nothing of that itself.
+/// What a person does about a login that the server refused, or about text that it cannot send: it says nothing of that itself.
 fn remedy(sqlstate: &str) -> &'static str {
     match sqlstate {
         "28P01" => "check the user and the password",
         "28000" => "check the user, and the server's pg_hba.conf",
         "3D000" => "check the name of the database",
+        // B044. It names no table either.
+        "22021" | "22P05" => {
+            "a row has text that is none in UTF-8, as a database of the encoding SQL_ASCII takes it: correct the row at the \
+             source, then resync the mirror"
+        }
         "53300" => "raise max_connections, or end sessions that are not needed",
         _ => "",
     }
@@ -153,5 +158,25 @@ fn remedy(sqlstate: &str) -> &'static str {
 impl From<ServerError> for Error {
     fn from(error: ServerError) -> Self {
         Self::Server(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_the_server_cannot_send_has_a_remedy() {
+        // B044.
+        for sqlstate in ["22021", "22P05"] {
+            let error = ServerError {
+                severity: "ERROR".to_owned(),
+                sqlstate: sqlstate.to_owned(),
+                message: "invalid byte sequence".to_owned(),
+                detail: String::new(),
+                hint: String::new(),
+            };
+            assert!(Error::from(error).detail().contains("correct the row at the source"));
+        }
     }
 }
