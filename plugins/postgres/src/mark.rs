@@ -60,6 +60,11 @@ impl Mark {
         }
     }
 
+    /// What it says of the table's rows alone.
+    pub(crate) fn of_rows(&self) -> Self {
+        Self { delivered: Attributes::default(), entry: None, filtered_by: None, noticed: 0, ..self.clone() }
+    }
+
     /// Takes over what the catalog has of the table's rows.
     pub(crate) fn see(&mut self, table: &CatalogTable) {
         let those = |has: fn(&CatalogColumn) -> bool| {
@@ -168,10 +173,17 @@ impl Marks {
         self.tables.retain(|mark| names.contains(&mark.name));
     }
 
-    /// Forgets a table's mark.
-    pub(crate) fn forget(&mut self, name: &TableName) {
-        if let Ok(at) = self.place(digest(name)) {
+    /// Has a table's mark be this one, or none.
+    pub(crate) fn replace(&mut self, name: &TableName, mark: Option<Mark>) {
+        let name = digest(name);
+        let at = self.place(name);
+        if let Ok(at) = at {
             self.tables.remove(at);
+        }
+        if let Some(mark) = mark {
+            debug_assert_eq!(mark.name, name, "the mark is of the table");
+            let (Ok(at) | Err(at)) = at;
+            self.tables.insert(at, mark);
         }
     }
 

@@ -379,7 +379,7 @@ impl<P: Peer> PostgresSource<P> {
     }
 
     /// Marks the tables that load beside the stream, or were loaded since it was last open. One may be another table than when
-    /// it was last mapped, and of its columns the stream has said nothing. Its file is what it was last known to be, or
+    /// it was last mapped, and of its columns the stream has said nothing. Of its rows is known what was last known, or was
     /// when its load began: the stream has rows from before one that it was written anew since, and these win over those that
     /// the load reads.
     fn mark_loaded(&mut self, marks: &mut Marks) -> Result<(), Failure> {
@@ -393,12 +393,8 @@ impl<P: Peer> PostgresSource<P> {
                 let is_same = |mark: &&Mark| mark.oid == table.oid;
                 marks.get(name).filter(is_same).or_else(|| begun.get(name).filter(is_same))
             });
-            let known = known.map(|mark| (mark.oid, mark.file, mark.again));
-            marks.forget(name);
-            if let Some((oid, file, again)) = known {
-                marks.add(name, oid, file, Attributes::default());
-                marks.get_mut(name).expect("it was added").again = again;
-            }
+            let known = known.map(Mark::of_rows);
+            marks.replace(name, known);
         }
         Ok(())
     }
@@ -500,13 +496,13 @@ impl<P: Peer> PostgresSource<P> {
         };
         for table in &self.settings.tables {
             let name = &table.name;
-            let mark = match tables.get(name).filter(|_| table.loading) {
-                Some(found) => Some((found.oid, found.file, entries.get(name).copied())),
-                None => loaded.get(name).map(|mark| (mark.oid, mark.file, mark.entry)),
-            };
-            if let Some((oid, file, entry)) = mark {
-                marks.add(name, oid, file, Attributes::default());
-                marks.get_mut(name).expect("it was added").entry = entry;
+            if let Some(found) = tables.get(name).filter(|_| table.loading) {
+                marks.add(name, found.oid, found.file, Attributes::default());
+                let mark = marks.get_mut(name).expect("it was added");
+                mark.see(found);
+                mark.entry = entries.get(name).copied();
+            } else {
+                marks.replace(name, loaded.get(name).cloned());
             }
         }
         Ok(marks)
