@@ -163,6 +163,18 @@ impl ReadBack<'_> {
                 }
                 // The values are large: fewer of them.
                 Err(error) if error.code == code::TOO_MANY_ROWS_OR_BYTES && count > 1 => keys_max = count / 2,
+                Err(error) if error.code == code::TOO_MANY_ROWS_OR_BYTES => {
+                    let message = format!(
+                        "{} {}: those of one row are more than can be held: {}",
+                        self.doing, self.plan.target, error.message
+                    );
+                    return Err(Failure::permanent("values_too_large", message)
+                        .with_hint(
+                            "with REPLICA IDENTITY FULL the source sends such values with each change: set it, then resync the mirror; \
+                             or exclude one of the columns",
+                        )
+                        .with_table(self.plan.table.qualified_name()));
+                }
                 Err(error) => {
                     let doing = format!("{} {}", self.doing, self.plan.target);
                     return Err(of_error(error, &doing).with_table(self.plan.table.qualified_name()));

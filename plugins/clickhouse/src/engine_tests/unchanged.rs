@@ -159,6 +159,12 @@ fn many_rows_and_large_values_are_read_back_in_bounded_pieces() {
     scene.write(&rows.batch());
     let kept = "SELECT count() FROM t FINAL WHERE label = 'b' AND big = concat('{', toString(id), '}')";
     assert_eq!(scene.rows(kept), ["12000"]);
+    // One row alone.
+    scene.trouble.answer_bytes_max.set(10);
+    let one = Rows::new(&table, 100_000).update(&[int(1), text("c"), V::Unchanged, V::Unchanged]).batch();
+    let failure = scene.try_write(&one).expect_err("it cannot be held");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Permanent, "values_too_large"));
+    assert!(failure.hint.contains("REPLICA IDENTITY FULL"), "{}", failure.hint);
 }
 
 #[test]
