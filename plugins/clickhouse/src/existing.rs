@@ -313,7 +313,7 @@ impl Existing {
         if differences.is_empty() && sorted != found {
             differences.push((
                 format!("it is sorted by {}, not by the source's key ({shown})", self.sorting_key),
-                format!("make it with ORDER BY ({shown}), {other}"),
+                format!("make it with ORDER BY ({shown}), {other}; where the source's key has changed, a resync makes it so"),
             ));
         }
         differences

@@ -60,6 +60,8 @@ pub(crate) const SESSION_SETTINGS: &[(&str, &str)] = &[
     // Questions to the catalog look dearer than they are: compiling one of five hundred tables takes two seconds, and
     // running it some sixty milliseconds.
     ("jit", "off"),
+    // For publications; what else is begun says that it only reads.
+    ("default_transaction_read_only", "off"),
     ("lc_monetary", "C"),
     ("search_path", "pg_catalog"),
     ("row_security", "off"),

@@ -44,7 +44,8 @@ async fn text_forms_do_not_depend_on_settings_of_role_or_server() {
          ALTER ROLE odd SET extra_float_digits = '-15';
          ALTER ROLE odd SET statement_timeout = '300ms';
          ALTER ROLE odd SET idle_session_timeout = '300ms';
-         ALTER ROLE odd SET idle_in_transaction_session_timeout = '300ms'",
+         ALTER ROLE odd SET idle_in_transaction_session_timeout = '300ms';
+         ALTER ROLE odd SET default_transaction_read_only = 'on'",
     );
     let mut config = config(server);
     (config.user, config.password) = ("odd".to_owned(), Secret::new("odd"));
@@ -57,7 +58,7 @@ async fn text_forms_do_not_depend_on_settings_of_role_or_server() {
             .query(
                 "SELECT pg_sleep(0.4), '2026-03-04 05:06:07+00'::timestamptz, '1 mon -2 days 00:00:00.5'::interval,
                         '\\x00ff'::bytea, 0.1::float8 + 0.2, current_setting('application_name'),
-                        current_setting('idle_session_timeout')",
+                        current_setting('idle_session_timeout'), current_setting('transaction_read_only')",
             )
             .await
             .expect("a row");
@@ -69,6 +70,7 @@ async fn text_forms_do_not_depend_on_settings_of_role_or_server() {
             "0.30000000000000004",
             "tarn",
             "0",
+            "off",
         ];
         assert_eq!(rows, [expected.map(|text| Some(text.to_owned())).to_vec()]);
         session.close().await;
