@@ -1,5 +1,7 @@
 //! The plugin's functions, each told in the terms of the other modules.
 
+mod loads;
+
 use std::collections::HashMap;
 
 use tarn_batch::Table;
@@ -13,11 +15,10 @@ use crate::added;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::cluster::Cluster;
-use crate::entry;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::mapped::{self, Mapped, wanted_types};
-use crate::mark::{Mark, Marks};
+use crate::mark::Marks;
 use crate::partitions::Partitions;
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
@@ -378,61 +379,6 @@ impl<P: Peer> PostgresSource<P> {
         Ok(())
     }
 
-    /// Marks the tables that load beside the stream, or were loaded since it was last open. One may be another table than when
-    /// it was last mapped, and of its columns the stream has said nothing. Of its rows is known what was last known, or was
-    /// when its load began: the stream has rows from before one that it was written anew since, and these win over those that
-    /// the load reads.
-    fn mark_loaded(&mut self, marks: &mut Marks) -> Result<(), Failure> {
-        let names =
-            self.settings.tables.iter().filter(|table| table.loading || marks.get(&table.name).is_none());
-        let names: Vec<TableName> = names.map(|table| table.name.clone()).collect();
-        let tables = catalog::tables_named(&mut self.side, &names)?;
-        let begun = self.settings.load_marks()?;
-        for name in &names {
-            let known = tables.get(name).and_then(|table| {
-                let is_same = |mark: &&Mark| mark.oid == table.oid;
-                marks.get(name).filter(is_same).or_else(|| begun.get(name).filter(is_same))
-            });
-            let known = known.map(Mark::of_rows);
-            marks.replace(name, known);
-        }
-        Ok(())
-    }
-
-    /// Notes when the tables that load beside the stream, or that were loaded since it was last open, came into the
-    /// publication: the start of their load tells, wherever an edit took them in. Where nothing but the position tells, it
-    /// stays: somebody may have taken a table out and put it back since, without a load after it.
-    fn note_entries(&mut self, before: &Marks, marks: &mut Marks) -> Result<(), Failure> {
-        let Publication::Managed(publication) = &self.settings.publication else { return Ok(()) };
-        // A load that has ended since the last look ended before now.
-        marks.extend_entries(log_end(&mut self.side)?.lsn);
-        let loaded = self.settings.load_marks()?;
-        // All tables are said to load where there is a point to read at that the load had.
-        let is_beside = self.held.is_none();
-        let mut unsaid = Vec::new();
-        for table in &self.settings.tables {
-            let known = before.get(&table.name).and_then(|mark| mark.entry);
-            let recorded = loaded.get(&table.name).and_then(|mark| mark.entry);
-            match (recorded, marks.get_mut(&table.name)) {
-                (Some(recorded), Some(mark)) => mark.entry = Some(recorded.or_later(known)),
-                _ if before.get(&table.name).is_none() || (is_beside && table.loading) => {
-                    unsaid.push((&table.name, known));
-                }
-                _ => {}
-            }
-        }
-        if unsaid.is_empty() {
-            return Ok(());
-        }
-        let entries = entry::entries(&mut self.side, publication)?;
-        for (name, known) in unsaid {
-            if let Some(mark) = marks.get_mut(name) {
-                mark.entry = known.or_else(|| entries.get(name).copied());
-            }
-        }
-        Ok(())
-    }
-
     /// The next changes.
     ///
     /// # Errors
@@ -483,29 +429,6 @@ impl<P: Peer> PostgresSource<P> {
         let cluster = Cluster::of(&mut self.open_replication()?)?;
         let marks = self.entry_marks(&tables)?;
         Ok(Position { marks, ..Position::between(cluster, start) }.to_bytes())
-    }
-
-    /// What the tables that are to be loaded are like, when they came into the publication, and those before them that are
-    /// still mapped: the stream may be behind, and have been open to none of it.
-    fn entry_marks(&mut self, tables: &HashMap<TableName, CatalogTable>) -> Result<Marks, Failure> {
-        let mut marks = Marks::new(0);
-        let loaded = self.settings.load_marks()?;
-        let entries = match &self.settings.publication {
-            Publication::Managed(publication) => entry::entries(&mut self.side, publication)?,
-            Publication::Given(_) => HashMap::new(),
-        };
-        for table in &self.settings.tables {
-            let name = &table.name;
-            if let Some(found) = tables.get(name).filter(|_| table.loading) {
-                marks.add(name, found.oid, found.file, Attributes::default());
-                let mark = marks.get_mut(name).expect("it was added");
-                mark.see(found);
-                mark.entry = entries.get(name).copied();
-            } else {
-                marks.replace(name, loaded.get(name).cloned());
-            }
-        }
-        Ok(marks)
     }
 
     /// Removes slot and publication; names what it could not remove.
