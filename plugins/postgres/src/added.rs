@@ -8,16 +8,15 @@
 use tarn_sdk::Failure;
 
 use crate::config::{PAUSE_MS, TRANSACTION_ATTEMPTS_MAX};
-use crate::peer::{Peer, number, single};
+use crate::peer::Peer;
 use crate::side::Side;
+use crate::surroundings;
 
 /// Waits until every transaction that runs now has ended.
 pub(crate) fn wait_for_older_transactions<P: Peer>(side: &mut Side<P>) -> Result<(), Failure> {
-    let rows = side.read("SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())")?;
-    let newest: u64 = number(&single(rows, "the running transactions")?, 0)?;
-    let oldest = "SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())";
+    let next = surroundings::next_transaction(side)?;
     for _ in 0..TRANSACTION_ATTEMPTS_MAX {
-        if number::<u64>(&single(side.read(oldest)?, "the running transactions")?, 0)? >= newest {
+        if surroundings::horizon(side)? >= next {
             return Ok(());
         }
         side.pause(PAUSE_MS)?;

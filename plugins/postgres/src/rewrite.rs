@@ -51,6 +51,12 @@ pub(crate) fn is_younger(defined_by: u32, horizon: u64) -> bool {
     defined_by.wrapping_sub(horizon as u32) < 1 << 31
 }
 
+/// Whether a transaction that has ended had not ended for certain at the horizon, where every one that has begun is before
+/// `next`. One that is two thousand million transactions old does not mislead it.
+pub(crate) fn is_between(number: u32, horizon: u64, next: u64) -> bool {
+    u64::from(number.wrapping_sub(horizon as u32)) < next.saturating_sub(horizon)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +147,13 @@ mod tests {
         assert!(is_younger(3, (1 << 32) - 5));
         assert!(!is_younger(u32::MAX - 8, (1 << 32) - 5));
         assert!(is_younger(u32::MAX - 4, (1 << 32) - 5));
+        let (horizon, next) = ((1 << 32) - 5, (1 << 32) + 3);
+        for number in [u32::MAX - 4, u32::MAX, 0, 2] {
+            assert!(is_between(number, horizon, next), "{number}");
+        }
+        // The last one is very old, and looks young.
+        for number in [u32::MAX - 5, 3, 1 << 30] {
+            assert!(!is_between(number, horizon, next), "{number}");
+        }
     }
 }

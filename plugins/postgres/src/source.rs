@@ -328,8 +328,8 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position; `slot_in_use`; `table_replaced` and
-    /// `table_renamed`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
+    /// Class position-lost where the slot cannot serve the position; `slot_in_use`; `table_replaced`, `table_renamed` and
+    /// `table_unlogged`; `partition_identity`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
@@ -369,7 +369,8 @@ impl<P: Peer> PostgresSource<P> {
         let known = known.filter(|table| self.settings.table(&table.name).as_ref().is_some_and(is_loaded));
         let state = publication::state(&mut self.side, &server, name, known.map(|table| table.oid))?;
         let horizon = position.marks.horizon;
-        if horizon > 0 && state.iter().any(|(_, made_by)| rewrite::is_younger(*made_by, horizon)) {
+        let next = surroundings::next_transaction(&mut self.side)?;
+        if horizon > 0 && state.iter().any(|(_, made_by)| rewrite::is_between(*made_by, horizon, next)) {
             publication::tell_changed(name, "while the mirror did not look");
         }
         let oids = tables.values().map(|table| table.oid);

@@ -204,6 +204,12 @@ pub(crate) fn horizon(side: &mut impl Reads) -> Result<u64, Failure> {
     number(&single(rows, "the running transactions")?, 0)
 }
 
+/// Every transaction that has begun has a smaller number.
+pub(crate) fn next_transaction(side: &mut impl Reads) -> Result<u64, Failure> {
+    let rows = side.read("SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())")?;
+    number(&single(rows, "the running transactions")?, 0)
+}
+
 /// One that was dropped and made again is another table: the destination still has the rows of the first,
 /// and the stream has nothing of how it came to those that it has now.
 fn require_same<P: Peer>(

@@ -98,7 +98,7 @@ impl Images<'_> {
                 // B083: a value in a key is a part of it, whatever the flags said.
                 Datum::Text(text) => self.writer.value_with(|out| decoder.write(text, out)),
                 // B089: what is not in the key is not known to be NULL.
-                Datum::Null if kind == Before::Full || *in_key => {
+                Datum::Null if kind == Before::Full => {
                     self.writer.null();
                     Ok(())
                 }
