@@ -32,7 +32,7 @@ pub(crate) struct Mark {
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
     /// The transaction that gave somebody else's publication a condition on its rows, 0 where there is none; nothing where
-    /// that was not looked at.
+    /// that was not looked at, which is written as 0: a look comes before each position of a stream.
     pub(crate) filtered_by: Option<u32>,
     /// Whether its rows are, or were, to be read again.
     pub(crate) again: Again,
@@ -75,9 +75,10 @@ impl Mark {
         self.bounded = those(CatalogColumn::is_bounded);
     }
 
-    /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not.
+    /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. Those of some
+    /// partitions alone say nothing of the others.
     pub(crate) fn brings(&self, column: i32) -> bool {
-        self.generated.contains(column) || self.again != Again::No
+        self.generated.contains(column) || (self.again != Again::No && self.partitions.is_empty())
     }
 
     /// Has the rows of some partitions read, or those of all.
@@ -215,10 +216,11 @@ impl Marks {
     }
 
     /// Appends the marks: how many tables have generated columns, bounded decimals or a condition on rows (4 bytes), and each
-    /// with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read again (4), and each with the digest of its name (8) and the place
-    /// (8, all bits set where it is still to be read); how many entries there are (4), and each with the digest of the
-    /// table's name (8), the transaction (4) and the place (8); the horizon (8), then for each table the digest of its name (8), its number
-    /// and its file's (4 each), and the columns. Numbers are little-endian.
+    /// with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
+    /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
+    /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
+    /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.
+    /// Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(0);
         let is_special =

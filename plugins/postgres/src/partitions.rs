@@ -12,6 +12,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::{ident, literal, qualified};
 
 use crate::catalog::{CatalogTable, Kind};
+use crate::config::CATALOG_TABLES_MAX;
 use crate::mapped::Mapped;
 use crate::peer::{Reads, flag, number, text};
 use crate::rewrite::is_younger;
@@ -229,9 +230,19 @@ pub(crate) fn identities<'t>(
     side: &mut impl Reads,
     tables: impl IntoIterator<Item = &'t CatalogTable>,
 ) -> Result<Vec<OtherIdentity>, Failure> {
+    let tables: Vec<&CatalogTable> =
+        tables.into_iter().filter(|table| table.kind == Kind::Partitioned).collect();
+    let mut others = Vec::new();
+    for tables in tables.chunks(CATALOG_TABLES_MAX) {
+        others.extend(identities_of(side, tables)?);
+    }
+    Ok(others)
+}
+
+/// The same of so many partitioned tables as one statement asks for.
+fn identities_of(side: &mut impl Reads, tables: &[&CatalogTable]) -> Result<Vec<OtherIdentity>, Failure> {
     let keys: Vec<String> = tables
-        .into_iter()
-        .filter(|table| table.kind == Kind::Partitioned)
+        .iter()
         .flat_map(|table| table.columns.iter().map(move |column| (table.oid, column)))
         .filter(|(_, column)| column.key != 0)
         .map(|(oid, column)| format!("({oid}::oid, {}::name)", literal(&column.name)))
