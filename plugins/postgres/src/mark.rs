@@ -75,10 +75,11 @@ impl Mark {
         self.bounded = those(CatalogColumn::is_bounded);
     }
 
-    /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. Those of some
-    /// partitions alone say nothing of the others.
-    pub(crate) fn brings(&self, column: i32) -> bool {
-        self.generated.contains(column) || (self.again != Again::No && self.partitions.is_empty())
+    /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. One that is
+    /// generated still, and only published now, has nothing read; those of some partitions alone say nothing of the others.
+    pub(crate) fn brings(&self, column: &CatalogColumn) -> bool {
+        let is_stored_now = self.generated.contains(column.attribute) && !column.generated;
+        is_stored_now || (self.again != Again::No && self.partitions.is_empty())
     }
 
     /// Has the rows of some partitions read, or those of all.
@@ -358,6 +359,20 @@ fn digest(name: &TableName) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::fixture;
+
+    #[test]
+    fn a_generated_column_that_is_only_published_now_is_not_read_again() {
+        let generated = CatalogColumn { generated: true, ..fixture::column(2, "g") };
+        let stored = CatalogColumn { generated: false, ..generated.clone() };
+        let mut mark = Mark::new(1, 7, 8, Attributes::default());
+        mark.see(&fixture::table([generated.clone()]));
+        assert!(!mark.brings(&generated) && mark.brings(&stored));
+        mark.read_again(Some(vec![9]));
+        assert!(!mark.brings(&generated), "rows of one partition");
+        mark.read_again(None);
+        assert!(mark.brings(&generated));
+    }
 
     #[test]
     fn marks_read_as_they_were_written_and_are_found_by_name() {

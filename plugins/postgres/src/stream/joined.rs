@@ -5,6 +5,7 @@ use tarn_sdk::{Failure, Rereads, log};
 
 use super::relations::Replicated;
 use crate::attributes::Attributes;
+use crate::catalog::CatalogTable;
 use crate::mark::Mark;
 use crate::peer::Peer;
 use crate::publication;
@@ -16,6 +17,7 @@ use crate::side::Side;
 /// the destination lack them.
 pub(super) fn joined<P: Peer>(
     replicated: &Replicated,
+    catalog: &CatalogTable,
     mark: &Mark,
     server: &Server,
     side: &mut Side<P>,
@@ -40,7 +42,11 @@ pub(super) fn joined<P: Peer>(
     let joined = new.into_iter().filter(|column| has_list || column.attribute < mark.delivered.greatest());
     let joined: Vec<&Column> = joined.collect();
     let is_read_again = settings.rereads == Rereads::All;
-    let stay_null = joined.iter().filter(|column| !is_read_again || !mark.brings(column.attribute));
+    let is_brought = |attribute: i32| {
+        let now = catalog.columns.iter().find(|now| now.attribute == attribute);
+        is_read_again && now.is_some_and(|now| mark.brings(now))
+    };
+    let stay_null = joined.iter().filter(|column| !is_brought(column.attribute));
     let names: Vec<&str> = stay_null.map(|column| column.name.as_str()).collect();
     if !names.is_empty() {
         log::warn(&format!(

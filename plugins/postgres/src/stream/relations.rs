@@ -422,7 +422,7 @@ impl Relations {
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {
                     described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
-                    joined(&replicated, mark, &self.server, side, settings)?
+                    joined(&replicated, catalog, mark, &self.server, side, settings)?
                 }
                 _ => Attributes::default(),
             };
