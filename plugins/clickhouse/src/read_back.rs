@@ -170,8 +170,8 @@ impl ReadBack<'_> {
                     );
                     return Err(Failure::permanent("values_too_large", message)
                         .with_hint(
-                            "with REPLICA IDENTITY FULL the source sends such values with each change: set it, then resync the mirror; \
-                             or exclude one of the columns",
+                            "with REPLICA IDENTITY FULL the source sends such values with each change: set it, then resync \
+                             the mirror; or exclude one of the columns",
                         )
                         .with_table(self.plan.table.qualified_name()));
                 }

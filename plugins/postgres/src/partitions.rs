@@ -15,7 +15,8 @@ use crate::catalog::{CatalogTable, Kind};
 use crate::config::CATALOG_TABLES_MAX;
 use crate::mapped::Mapped;
 use crate::peer::{Reads, flag, number, text};
-use crate::rewrite::is_younger;
+use crate::rewrite::is_between;
+use crate::surroundings::next_transaction;
 use crate::table_name::TableName;
 
 /// The partitions of each partitioned table, by its number, as they were at the last look.
@@ -67,11 +68,12 @@ impl Partitions {
             return Ok(Vec::new());
         }
         let mut found = leaves(side, partitioned().map(|(_, table)| table.oid))?;
+        let next = next_transaction(side)?;
         let mut changes = Vec::new();
         let mut now = HashMap::new();
         for (name, table) in partitioned() {
             let leaves = found.remove(&table.oid).unwrap_or_default();
-            let change = change(self.0.get(&table.oid), &leaves, horizon);
+            let change = change(self.0.get(&table.oid), &leaves, horizon, next);
             if !change.is_none() {
                 changes.push((name, change));
             }
@@ -82,10 +84,11 @@ impl Partitions {
     }
 }
 
-fn change(before: Option<&HashMap<u32, Leaf>>, now: &HashMap<u32, Leaf>, horizon: u64) -> Change {
+/// Every transaction that has begun is before `next`.
+fn change(before: Option<&HashMap<u32, Leaf>>, now: &HashMap<u32, Leaf>, horizon: u64, next: u64) -> Change {
     let mut change = Change::default();
     let Some(before) = before else {
-        let is_young = |leaf: &Leaf| leaf.linked_by.iter().any(|link| is_younger(*link, horizon));
+        let is_young = |leaf: &Leaf| leaf.linked_by.iter().any(|link| is_between(*link, horizon, next));
         let came = now.iter().filter(|(_, leaf)| horizon > 0 && is_young(leaf));
         change.came = came.map(|(oid, leaf)| (*oid, leaf.name.clone())).collect();
         return change;
@@ -311,27 +314,31 @@ mod tests {
 
     #[test]
     fn what_came_is_told_by_its_transaction_at_first_and_by_the_look_before_later() {
-        let now = leaves(&[(1, 10, 500), (2, 20, 1000), (3, 30, 1007)]);
-        let mut came: Vec<u32> = change(None, &now, 1000).came.into_iter().map(|(oid, _)| oid).collect();
+        // The last one was put there before half of all numbers were given away.
+        let now = leaves(&[(1, 10, 500), (2, 20, 1000), (3, 30, 1007), (4, 40, 1 << 30)]);
+        let mut came: Vec<u32> =
+            change(None, &now, 1000, 2000).came.into_iter().map(|(oid, _)| oid).collect();
         came.sort_unstable();
         assert_eq!(came, [2, 3]);
-        assert!(change(None, &now, 0).is_none());
+        assert!(change(None, &now, 0, 2000).is_none());
         // An old transaction that goes on holds the horizon back.
-        let before = leaves(&[(1, 10, 500), (2, 20, 1000)]);
-        assert_eq!(change(Some(&before), &now, 400).came, [(3, TableName::new("public", "p3"))]);
-        assert!(change(Some(&now), &now, 400).is_none());
+        let before = leaves(&[(1, 10, 500), (2, 20, 1000), (4, 40, 1 << 30)]);
+        assert_eq!(change(Some(&before), &now, 400, 2000).came, [(3, TableName::new("public", "p3"))]);
+        assert!(change(Some(&now), &now, 400, 2000).is_none());
     }
 
     #[test]
     fn what_left_and_what_was_emptied_by_itself_are_told() {
         let before = leaves(&[(1, 10, 500), (2, 20, 500), (3, 30, 500)]);
-        let left = change(Some(&before), &leaves(&[(1, 10, 500), (3, 30, 900)]), 0);
+        let left = change(Some(&before), &leaves(&[(1, 10, 500), (3, 30, 900)]), 0, 2000);
         assert_eq!(names(&left.left), ["public.p2", "public.p3"]);
         assert_eq!(left.came, [(3, TableName::new("public", "p3"))]);
         // Files above 100 are of emptied partitions; one that was packed has another file and pages.
-        let emptied = change(Some(&before), &leaves(&[(1, 10, 500), (2, 21, 500), (3, 130, 500)]), 0);
+        let emptied = change(Some(&before), &leaves(&[(1, 10, 500), (2, 21, 500), (3, 130, 500)]), 0, 2000);
         assert_eq!(names(&emptied.emptied), ["public.p3"]);
         // The whole table was emptied.
-        assert!(change(Some(&before), &leaves(&[(1, 110, 500), (2, 120, 500), (3, 130, 500)]), 0).is_none());
+        assert!(
+            change(Some(&before), &leaves(&[(1, 110, 500), (2, 120, 500), (3, 130, 500)]), 0, 2000).is_none()
+        );
     }
 }

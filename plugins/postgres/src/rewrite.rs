@@ -46,7 +46,7 @@ pub(crate) fn cause(table: &CatalogTable, mark: &Mark, horizon: u64) -> Option<S
 
 /// Whether a definition was made by a transaction that had not ended for certain at the horizon. Of a
 /// transaction's number the catalog has 32 bits: one that is two thousand million transactions old looks young.
-pub(crate) fn is_younger(defined_by: u32, horizon: u64) -> bool {
+fn is_younger(defined_by: u32, horizon: u64) -> bool {
     // The lower 32 bits.
     defined_by.wrapping_sub(horizon as u32) < 1 << 31
 }

@@ -57,8 +57,8 @@ impl Unseen {
                     "transaction {writer} changed the table and is committed, but other sessions do not see it yet: it waits for \
                      a synchronous standby"
                 );
-                let hint = "bring the standbys of synchronous_standby_names back; where they are '*', name them, for '*' takes this \
-                            mirror's replication slot for one as well";
+                let hint = "bring the standbys of synchronous_standby_names back; where they are '*', name them, for '*' takes \
+                            this mirror's replication slot for one as well";
                 return Err(Failure::retry("definition_not_visible", message)
                     .with_hint(hint)
                     .with_table(name.to_string()));
