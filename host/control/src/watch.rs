@@ -50,8 +50,8 @@ impl Rate {
 /// Tells of each failure once, however often it comes before there is progress again.
 #[derive(Debug, Default)]
 struct Retries {
-    /// The codes of those that were told of. With many tables the next attempt often fails at another one.
-    told: Vec<String>,
+    /// The codes and remedies of those that were told of. With many tables the next attempt often fails at another one.
+    told: Vec<(String, String)>,
 }
 
 impl Retries {
@@ -60,9 +60,9 @@ impl Retries {
         if attempt == 1 {
             self.told.clear();
         }
-        let is_known = self.told.contains(&failure.code);
+        let is_known = self.told.iter().any(|(code, hint)| *code == failure.code && *hint == failure.hint);
         if !is_known {
-            self.told.push(failure.code.clone());
+            self.told.push((failure.code.clone(), failure.hint.clone()));
         }
         !is_known || (attempt >= RETRY_REMINDER_ATTEMPTS && attempt.is_power_of_two())
     }
@@ -190,7 +190,11 @@ mod tests {
         let told: Vec<u32> = (1..=100).filter(|attempt| retries.tell(&away, *attempt)).collect();
         assert_eq!(told, [1, 16, 32, 64]);
         assert!(retries.tell(&full, 101), "another one is told of at once");
-        assert!(!retries.tell(&full, 102) && !retries.tell(&away, 103));
+        assert!(!retries.tell(&full, 102) && !retries.tell(&away.clone().with_table("public.t"), 103));
+        assert!(
+            retries.tell(&away.clone().with_hint("see the tunnel"), 104),
+            "so is one that other things help with"
+        );
         assert!(retries.tell(&away, 1), "there was progress between");
     }
 
