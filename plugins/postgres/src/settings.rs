@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tarn_sdk::{Failure, Relations, Rereads, SourceConfig, SourceTable};
 
 use crate::mark::Marks;
-use crate::position::Position;
+use crate::position::{Place, Position};
 use crate::table_name::TableName;
 
 /// The settings, with the tables' names read.
@@ -111,6 +111,11 @@ impl Settings {
             return Ok(Marks::default());
         }
         Ok(Position::from_bytes(&self.load_start)?.marks)
+    }
+
+    /// The place where the last load started, if one did.
+    pub(crate) fn load_place(&self) -> Result<Option<Place>, Failure> {
+        (!self.load_start.is_empty()).then(|| Place::from_bytes(&self.load_start)).transpose()
     }
 
     /// The mapping of a table.

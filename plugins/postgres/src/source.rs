@@ -17,6 +17,7 @@ use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::cluster::Cluster;
 use crate::fill;
 use crate::inspection::inspect;
+use crate::lsn::Lsn;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
 use crate::partitions::Partitions;
@@ -244,7 +245,9 @@ impl<P: Peer> PostgresSource<P> {
         let attributes: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
         let request = plan::Request { table, rows, parallel };
         let partitions = plan::plan(&mut self.side, &server, mapping, &key, &request)?;
-        Ok(partitions.into_iter().map(|partition| partition.of_columns(&attributes).to_text()).collect())
+        let start = self.settings.load_place()?.map(|place| place.end);
+        let partitions = partitions.into_iter();
+        Ok(partitions.map(|partition| partition.of_columns(&attributes).of_load(start).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -267,7 +270,9 @@ impl<P: Peer> PostgresSource<P> {
         generation: u32,
     ) -> Result<(), Failure> {
         let partition = Partition::from_text(partition)?;
-        let version = reader::version(Place::from_bytes(start)?, generation);
+        let start =
+            partition.start.map_or_else(|| Ok(Place::from_bytes(start)?.end), |start| Ok(Lsn(start)))?;
+        let version = reader::version(start, generation);
         let Readable { mapped, row_filter, .. } =
             self.readable(&partition.table, partition.columns.as_deref())?;
         let row_filter = row_filter.as_deref();
@@ -286,7 +291,7 @@ impl<P: Peer> PostgresSource<P> {
         start: &[u8],
         generation: u32,
     ) -> Result<(), Failure> {
-        let version = reader::version(Place::from_bytes(start)?, generation);
+        let version = reader::version(Place::from_bytes(start)?.end, generation);
         let readable = self.readable(table, None)?;
         let sql = lookup::copy_sql(&readable, keys)?;
         self.reader()?.open_copy(token, &sql, readable.mapped, version)

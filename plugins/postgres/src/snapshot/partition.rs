@@ -4,9 +4,13 @@ use serde::{Deserialize, Serialize};
 use tarn_sdk::Failure;
 
 use super::key_range::KeyRange;
+use crate::lsn::Lsn;
 
 /// The form that this version writes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+
+/// The form that knows of no load, which is still read.
+const VERSION_WITHOUT_LOAD: u32 = 3;
 
 /// The form that knows of no keys, which is still read.
 const VERSION_WITHOUT_KEYS: u32 = 2;
@@ -34,6 +38,10 @@ pub(crate) struct Partition {
     /// The numbers of the columns that the table had when it was cut; nothing for those that it has.
     #[serde(default)]
     pub(crate) columns: Option<Vec<i32>>,
+    /// Where the load began that it was cut for, a place in the log; nothing for the load that reads it. An edit gives those
+    /// that are left a later one. Rows with a version of then would win over changes of columns that these lack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<u64>,
     /// The range of keys; nothing where it is one of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keys: Option<KeyRange>,
@@ -42,7 +50,7 @@ pub(crate) struct Partition {
 impl Partition {
     pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
         let table = table.to_owned();
-        Self { v: VERSION, table, leaf, file, from, to, since: None, columns: None, keys: None }
+        Self { v: VERSION, table, leaf, file, from, to, since: None, columns: None, start: None, keys: None }
     }
 
     /// A range of keys.
@@ -53,6 +61,11 @@ impl Partition {
     /// The same with these columns only.
     pub(crate) fn of_columns(self, columns: &[i32]) -> Self {
         Self { columns: Some(columns.to_vec()), ..self }
+    }
+
+    /// The same of the load that began there.
+    pub(crate) fn of_load(self, start: Option<Lsn>) -> Self {
+        Self { start: start.map(|Lsn(start)| start), ..self }
     }
 
     /// The partition that brings this one, read completely at a horizon, up to a later point.
@@ -86,7 +99,7 @@ impl Partition {
         };
         let partition: Self = serde_json::from_str(text).map_err(|_| unreadable())?;
         match partition.v {
-            VERSION | VERSION_WITHOUT_KEYS | VERSION_WITHOUT_COLUMNS => Ok(partition),
+            VERSION | VERSION_WITHOUT_LOAD | VERSION_WITHOUT_KEYS | VERSION_WITHOUT_COLUMNS => Ok(partition),
             _ => Err(unreadable()),
         }
     }
@@ -98,7 +111,9 @@ mod tests {
 
     #[test]
     fn a_partition_reads_as_it_was_written() {
-        let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20)).of_columns(&[1, 7]);
+        let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20))
+            .of_columns(&[1, 7])
+            .of_load(Some(Lsn(7)));
         let caught_up = partition.clone().catch_up("5000000000").expect("a horizon");
         assert_eq!(caught_up.since, Some(5_000_000_000));
         for partition in [partition, caught_up] {
@@ -132,9 +147,16 @@ mod tests {
     }
 
     #[test]
+    fn version_4_is_still_read() {
+        let text = r#"{"v":4,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":9,"since":7,"columns":[1,3],"start":5000000000}"#;
+        let partition = Partition::from_text(text).expect("a partition");
+        assert_eq!((partition.start, partition.to_text().as_str()), (Some(5_000_000_000), text));
+    }
+
+    #[test]
     fn other_text_is_no_partition() {
         for text in
-            ["", "{}", r#"{"v":4,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
+            ["", "{}", r#"{"v":5,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
         {
             assert_eq!(Partition::from_text(text).expect_err("no partition").code, "partition_unreadable");
         }

@@ -9,9 +9,9 @@ use super::held::{BEGIN, adopt};
 use super::partition::Partition;
 use super::{copy_binary, copy_text};
 use crate::config::{READ_BYTES_MAX, batch_room};
+use crate::lsn::Lsn;
 use crate::mapped::Mapped;
 use crate::peer::{Session, flag, number, single, text};
-use crate::position::Place;
 
 /// SQLSTATE of a column that does not exist.
 const UNDEFINED_COLUMN: &str = "42703";
@@ -253,8 +253,8 @@ fn meanwhile(error: Error) -> Failure {
 
 /// The version of a snapshot's rows: before every change of a stream that starts at `start`, and later
 /// for a greater generation.
-pub(crate) fn version(start: Place, generation: u32) -> Version {
-    Version { commit: start.end.0.saturating_sub(1), ordinal: u64::from(generation) }
+pub(crate) fn version(start: Lsn, generation: u32) -> Version {
+    Version { commit: start.0.saturating_sub(1), ordinal: u64::from(generation) }
 }
 
 fn copy_sql(leaf: &Leaf, mapped: &Mapped, row_filter: Option<&str>, recent: Option<u64>) -> String {
@@ -340,8 +340,7 @@ mod tests {
 
     #[test]
     fn snapshot_rows_come_before_the_stream_and_later_generations_after_earlier_ones() {
-        let cluster = crate::cluster::Cluster { system: 1, timeline: 1 };
-        let start = Place { cluster, end: crate::lsn::Lsn(100), partial: None };
+        let start = Lsn(100);
         assert!(version(start, 5) < Version { commit: 100, ordinal: 0 });
         assert!(version(start, 1) > version(start, 0));
     }

@@ -3,7 +3,7 @@
 use tarn_batch::Op;
 use tarn_sdk::{Limits, SourceConfig};
 
-use crate::fixture::{Seen, config, limits, rows, snapshot, source, stream};
+use crate::fixture::{Seen, config, limits, read, rows, snapshot, source, stream};
 use crate::server;
 
 #[test]
@@ -157,6 +157,45 @@ fn an_added_table_that_is_written_anew_before_its_load_is_read_again_behind_the_
         assert!(again.version > seen[0].version);
     }
     editor.teardown().expect("no failure");
+}
+
+#[test]
+fn what_is_left_of_a_load_loses_against_the_stream_also_after_a_table_was_added() {
+    // B098: the rest of a load has the columns that it was cut with. The stream brings those that came since.
+    let server = server();
+    server.query(
+        "CREATE TABLE half_loaded (id int PRIMARY KEY, c text); CREATE TABLE comes_later (id int PRIMARY KEY);
+         INSERT INTO half_loaded VALUES (1, 'a')",
+    );
+    let both = || config("rest", &["public.half_loaded", "public.comes_later"]);
+    let of = |load_start: &[u8]| SourceConfig { load_start: load_start.to_vec(), ..both() };
+    let one = config("rest", &["public.half_loaded"]);
+    let start = source(server, one.clone()).setup().expect("a slot");
+    let partitions = source(server, SourceConfig { load_start: start.clone(), ..one })
+        .plan_snapshot("public.half_loaded", 100, 1)
+        .expect("partitions");
+    server.query(
+        "ALTER TABLE half_loaded DROP c; ALTER TABLE half_loaded ADD c int; UPDATE half_loaded SET c = 7",
+    );
+    let loading = vec!["public.comes_later".to_owned()];
+    let later = source(server, of(&start)).alter(SourceConfig { loading, ..both() }).expect("a position");
+    let mut reader = source(server, of(&later));
+    let held = reader.hold_snapshot().expect("a point");
+    let rest: Vec<Seen> = partitions
+        .iter()
+        .flat_map(|partition| read(&mut reader, &held.token, partition, &later, 3))
+        .collect();
+    assert_eq!(rest.iter().map(|row| row.after.len()).collect::<Vec<_>>(), [1]);
+    let mut streaming = source(server, of(&later));
+    streaming.open(&start).expect("the stream");
+    let (seen, _) = stream(&mut streaming, 1, 1).expect("rows");
+    assert_eq!(seen[0].after, ["1", "7"]);
+    assert!(seen[0].version > rest[0].version, "the row with the new column wins");
+    // A table that is cut for the later load begins there.
+    let fresh = reader.plan_snapshot("public.half_loaded", 100, 1).expect("partitions");
+    let fresh = read(&mut reader, &held.token, &fresh[0], &later, 3);
+    assert!(fresh[0].version > seen[0].version);
+    streaming.teardown().expect("no failure");
 }
 
 #[test]
