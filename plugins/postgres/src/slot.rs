@@ -88,6 +88,7 @@ pub(crate) fn create<S: Session>(
 /// Drops the slot, ending a walsender of this mirror that still reads from it. Nothing happens where
 /// there is none.
 pub(crate) fn remove<P: Peer>(side: &mut Side<P>, settings: &Settings) -> Result<(), Failure> {
+    let mut told = None;
     for _ in 0..SLOT_ATTEMPTS_MAX {
         let Some(slot) = find(side, &settings.slot)? else { return Ok(()) };
         if !slot.is_ours {
@@ -95,7 +96,7 @@ pub(crate) fn remove<P: Peer>(side: &mut Side<P>, settings: &Settings) -> Result
         }
         match slot.reader {
             Some(reader) => {
-                terminate(side, settings, reader)?;
+                terminate(side, settings, reader, &mut told)?;
                 side.pause(PAUSE_MS)?;
             }
             None => {
@@ -151,6 +152,7 @@ pub(crate) fn start<P: Peer>(
         position.end,
         publication_names(settings.publication.name())
     );
+    let mut told = None;
     for attempt in 0..SLOT_ATTEMPTS_MAX {
         check(side, settings, position)?;
         match replication.stream(&command) {
@@ -158,7 +160,7 @@ pub(crate) fn start<P: Peer>(
             Err(error) if error.sqlstate == IN_USE => {
                 let reader = find(side, &settings.slot)?.and_then(|slot| slot.reader);
                 if let (Some(reader), true) = (reader, attempt >= SLOT_ATTEMPTS_BEFORE_TERMINATION) {
-                    terminate(side, settings, reader)?;
+                    terminate(side, settings, reader, &mut told)?;
                 }
                 side.pause(PAUSE_MS)?;
             }
@@ -195,7 +197,10 @@ pub(crate) fn check<P: Peer>(
             "slot_invalidated",
             format!("the server gave up the log that replication slot {name:?} needs"),
         )
-        .with_hint("resync the mirror; raise max_slot_wal_keep_size so that it does not happen again"));
+        .with_hint(
+            "resync the mirror; so that it does not happen again, raise max_slot_wal_keep_size, or what else the \
+             server's log names as the reason",
+        ));
     }
     if let Some(confirmed) = slot.confirmed.filter(|confirmed| *confirmed > position.end) {
         return Err(lost(
@@ -227,14 +232,19 @@ pub(crate) fn check<P: Peer>(
     Ok(())
 }
 
-/// Ends a walsender, if it is this mirror's own.
-fn terminate<P: Peer>(side: &mut Side<P>, settings: &Settings, reader: i32) -> Result<(), Failure> {
+/// Asks a walsender to end, if it is this mirror's own. One that does not follow at once is told of one time only.
+fn terminate<P: Peer>(
+    side: &mut Side<P>,
+    settings: &Settings,
+    reader: i32,
+    told: &mut Option<i32>,
+) -> Result<(), Failure> {
     let ended = side.run(&format!(
         "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity
          WHERE pid = {reader} AND application_name = {} AND usename = current_user",
         literal(&settings.application_name())
     ))?;
-    if !ended.is_empty() {
+    if !ended.is_empty() && told.replace(reader) != Some(reader) {
         log::warn(&format!(
             "ended the walsender with pid {reader}: it held this mirror's slot and nobody read from it"
         ));

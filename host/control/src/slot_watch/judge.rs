@@ -58,7 +58,9 @@ pub(super) fn judge(slot: &SlotInfo, look: &Look, mirror: MirrorState) -> SlotHe
         "lost" => (
             SlotState::Lost,
             "the source gave up the log that the replication slot needs".to_owned(),
-            "resync the mirror; raise max_slot_wal_keep_size so that it does not happen again".to_owned(),
+            "resync the mirror; so that it does not happen again, raise max_slot_wal_keep_size, or what else the \
+             server's log names as the reason"
+                .to_owned(),
         ),
         "unreserved" => (
             SlotState::AtRisk,

@@ -150,7 +150,10 @@ fn remedy(sqlstate: &str) -> &'static str {
             "a row has text that is none in UTF-8, as a database of the encoding SQL_ASCII takes it: correct the row at the \
              source, then resync the mirror"
         }
-        "53300" => "raise max_connections, or end sessions that are not needed",
+        "53300" => {
+            "end sessions that are not needed, or raise what limits them: max_connections, the role's or the database's \
+             CONNECTION LIMIT, or max_wal_senders"
+        }
         _ => "",
     }
 }
