@@ -270,8 +270,10 @@ impl<P: Peer> PostgresSource<P> {
         generation: u32,
     ) -> Result<(), Failure> {
         let partition = Partition::from_text(partition)?;
-        let start =
-            partition.start.map_or_else(|| Ok(Place::from_bytes(start)?.end), |start| Ok(Lsn(start)))?;
+        let start = match partition.start {
+            Some(start) => Lsn(start),
+            None => Place::from_bytes(start)?.end,
+        };
         let version = reader::version(start, generation);
         let Readable { mapped, row_filter, .. } =
             self.readable(&partition.table, partition.columns.as_deref())?;
