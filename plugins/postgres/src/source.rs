@@ -137,14 +137,18 @@ impl<P: Peer> PostgresSource<P> {
         validate::validate(&mut self.side, &server, &self.settings)
     }
 
-    /// The mapped tables.
+    /// The mapped tables, as they are at the point that is held if one is. A column that is there since shows in rows from
+    /// before what the stream tells of it in its place; at a destination that had it from the beginning nothing would.
     ///
     /// # Errors
     /// `table_missing`.
     pub fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         let published = self.published()?;
         let names = self.settings.tables.iter().map(|table| &table.name);
-        let found = catalog::tables_named(&mut self.side, names)?;
+        let found = match &mut self.held {
+            Some(held) => catalog::tables_named(held, names)?,
+            None => catalog::tables_named(&mut self.side, names)?,
+        };
         let mut types = Types::default();
         let mut wanted = Vec::new();
         for mapping in &self.settings.tables {

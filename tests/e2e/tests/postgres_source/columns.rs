@@ -239,6 +239,23 @@ fn an_added_column_comes_with_what_older_rows_hold_in_it() {
 }
 
 #[test]
+fn a_column_that_is_added_while_the_mirror_is_set_up_comes_by_the_stream() {
+    // A target that had it from the beginning would show nothing in rows from before it.
+    server().query("CREATE TABLE set_up_late (id int PRIMARY KEY)");
+    let mut source = source(server(), config("set_up_late", &["public.set_up_late"]));
+    let start = source.setup().expect("a slot");
+    server().query(
+        "INSERT INTO set_up_late VALUES (1); ALTER TABLE set_up_late ADD c int DEFAULT 5; INSERT INTO set_up_late VALUES (2, 6)",
+    );
+    let schema = source.schema().expect("the schema");
+    assert_eq!(names(&schema[0].table), [("id", 1)]);
+    source.open(&start).expect("the stream");
+    delivered(&mut source, 1);
+    assert_eq!(filled(&mut source), pairs(&[("c", "5")]));
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn a_default_of_each_rows_own_and_one_that_came_later_fill_nothing() {
     let mut source = streaming("unfilled", "(id int PRIMARY KEY)");
     server().query("INSERT INTO unfilled VALUES (1)");
