@@ -302,6 +302,11 @@ impl Plan {
         }
     }
 
+    /// Whether the target still has its columns in the types that rows are written in.
+    pub(crate) fn is_of(&self, existing: &Existing) -> bool {
+        self.columns.iter().flatten().all(|column| existing.type_of(&column.name) == Some(&column.data_type))
+    }
+
     /// The failure of a row; it names table, key and column, and no value but the key's.
     pub(crate) fn row_failure(&self, row: &Row<'_>, error: RowError) -> Failure {
         let key = self.key_text(row);

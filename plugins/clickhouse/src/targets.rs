@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tarn_batch::{Table, split_table_name};
 use tarn_sdk::sql::clickhouse::literal;
-use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure};
+use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure, FailureClass};
 
 use crate::beside;
 use crate::calendar_range::CalendarRange;
@@ -194,6 +194,26 @@ impl Targets {
             self.plans.insert(at, Rc::clone(&plan));
         }
         Ok(plan)
+    }
+
+    /// The failure of a row; or, where the target has other types than its plan was made with, that of a plan to be made anew:
+    /// the stream may have widened a column that a load beside it writes.
+    pub(crate) fn failure_of_row(
+        &mut self,
+        client: &mut impl Client,
+        plan: &Plan,
+        failure: Failure,
+    ) -> Failure {
+        if failure.class != FailureClass::Record {
+            return failure;
+        }
+        match self.find(client, &plan.target) {
+            Ok(Some(existing)) if !plan.is_of(&existing) => {
+                self.forget(&plan.target);
+                Failure::retry("target_changed_meanwhile", failure.message).with_table(failure.table)
+            }
+            _ => failure,
+        }
     }
 
     /// The plan for this version of a table, if its rows came last.

@@ -143,7 +143,10 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                 segment.block.bytes.truncate(start);
                 segment.pending.push(*row);
             }
-            Err(error) => return Err(segment.plan.row_failure(row, error)),
+            Err(error) => {
+                let failure = segment.plan.row_failure(row, error);
+                return Err(targets.failure_of_row(self.client, &segment.plan, failure));
+            }
         }
         if segment.is_due() {
             return self.send(at, place.next());

@@ -30,6 +30,23 @@ fn types(scene: &Scene) -> Vec<String> {
 }
 
 #[test]
+fn a_value_that_the_target_holds_since_another_one_widened_it_is_written_with_a_plan_made_anew() {
+    let mut scene = prepared();
+    let mut wide = base();
+    wide.columns[1].data_type = Type::Int8;
+    wide.version = 2;
+    // A load that meets the source's new type before the stream has come to it.
+    scene.write(&Rows::new(&wide, 2).insert(&[int(2), int(20), text("b")]).batch());
+    let large = Rows::new(&wide, 3).insert(&[int(3), int(1 << 40), text("c")]).batch();
+    assert_eq!(scene.try_write(&large).expect_err("it does not fit").code, "value_not_representable");
+    scene.rows("ALTER TABLE t MODIFY COLUMN n Int64 SETTINGS mutations_sync = 1");
+    let failure = scene.try_write(&large).expect_err("the plan is of before");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "target_changed_meanwhile"));
+    scene.write(&large);
+    assert_eq!(scene.rows("SELECT n FROM t ORDER BY id"), ["10", "20", "1099511627776"]);
+}
+
+#[test]
 fn a_new_column_is_null_in_old_rows_and_filled_in_new_ones() {
     // B092.
     let mut scene = prepared();
