@@ -29,3 +29,6 @@ pub(crate) const PORT_FIRST: u16 = 18_000;
 
 /// The last one: connections' own ends begin behind it.
 pub(crate) const PORT_LAST: u16 = 32_000;
+
+/// Compiled components that are handed on: some five of each build.
+pub(crate) const COMPILED_ENTRIES_MAX: usize = 60;

@@ -20,6 +20,7 @@
 
 mod bucket;
 mod clickhouse;
+mod compiled;
 mod config;
 mod http;
 mod kafka;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::compiled;
 use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
 use crate::http::{HttpAnswer, Request, basic};
 use crate::port::free_port;
@@ -37,9 +38,11 @@ impl Tarn {
     #[must_use]
     pub fn start_with(environment: &[(&str, &str)]) -> Self {
         let mut tarn = Self::unstarted(environment);
+        compiled::give(&binary(), &tarn.data_dir());
         for _ in 0..START_ATTEMPTS_MAX {
             tarn.port = free_port();
             if tarn.serve() {
+                compiled::keep(&binary(), &tarn.data_dir());
                 return tarn;
             }
         }
