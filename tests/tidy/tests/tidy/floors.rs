@@ -62,6 +62,7 @@ const PLACES: &[(&str, Place)] = &[
     ("tarn-components", Test),
     ("tarn-sim", Test),
     ("tarn-bench", Test),
+    ("tarn-programs", Test),
     ("tarn-tidy", Test),
 ];
 
