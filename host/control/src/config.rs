@@ -9,6 +9,9 @@ pub(crate) const JOURNAL_ENTRIES_MAX: usize = 4096;
 /// Entries stored by one transaction of the catalog.
 pub(crate) const JOURNAL_BATCH_MAX: usize = 256;
 
+/// How long a mirror's new state waits for the lines of its log that led to it.
+pub(crate) const JOURNAL_WAIT_MAX: Duration = Duration::from_secs(5);
+
 /// How often the supervisor looks at the catalog when nobody wakes it: another process may share it.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 

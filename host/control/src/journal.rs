@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tarn_catalog::{Catalog, CatalogError};
 use tarn_model::{LogLevel, RowCounts};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
-use crate::config::{JOURNAL_BATCH_MAX, JOURNAL_ENTRIES_MAX};
+use crate::config::{JOURNAL_BATCH_MAX, JOURNAL_ENTRIES_MAX, JOURNAL_WAIT_MAX};
 
 /// Something to store.
 #[derive(Debug)]
@@ -25,16 +26,24 @@ pub(crate) enum Entry {
     RowsWritten { mirror: i64, counts: Vec<(String, RowCounts)> },
 }
 
+/// What goes through the queue.
+#[derive(Debug)]
+enum Item {
+    Entry(Entry),
+    /// Dropped when all before it is stored.
+    Mark(oneshot::Sender<()>),
+}
+
 /// The writing end. Clones share the queue.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    queue: mpsc::Sender<Entry>,
+    queue: mpsc::Sender<Item>,
     left_out: Arc<AtomicU64>,
 }
 
 /// The task that stores.
 pub struct JournalWriter {
-    queue: mpsc::Receiver<Entry>,
+    queue: mpsc::Receiver<Item>,
     left_out: Arc<AtomicU64>,
     catalog: Catalog,
 }
@@ -60,8 +69,23 @@ impl Journal {
     }
 
     pub(crate) fn put(&self, entry: Entry) {
-        if self.queue.try_send(entry).is_err() {
+        if self.queue.try_send(Item::Entry(entry)).is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until what was said is stored: whoever sees a state that came of it is to find it in the log. A catalog
+    /// that does not store holds up nobody for longer than [`JOURNAL_WAIT_MAX`].
+    pub(crate) async fn settled(&self) {
+        let (mark, stored) = oneshot::channel();
+        let both = async {
+            if self.queue.send(Item::Mark(mark)).await.is_ok() {
+                // The mark says nothing: it is dropped.
+                let _ = stored.await;
+            }
+        };
+        if timeout(JOURNAL_WAIT_MAX, both).await.is_err() {
+            tracing::warn!("what the mirrors said is not stored yet");
         }
     }
 }
@@ -69,14 +93,22 @@ impl Journal {
 impl JournalWriter {
     /// Stores until every [`Journal`] is gone and the queue is empty.
     pub async fn run(mut self) {
-        let mut entries = Vec::with_capacity(JOURNAL_BATCH_MAX);
-        while self.queue.recv_many(&mut entries, JOURNAL_BATCH_MAX).await > 0 {
-            for part in parts(entries.drain(..)) {
+        let mut items = Vec::with_capacity(JOURNAL_BATCH_MAX);
+        while self.queue.recv_many(&mut items, JOURNAL_BATCH_MAX).await > 0 {
+            let (mut entries, mut marks) = (Vec::with_capacity(items.len()), Vec::new());
+            for item in items.drain(..) {
+                match item {
+                    Item::Entry(entry) => entries.push(entry),
+                    Item::Mark(mark) => marks.push(mark),
+                }
+            }
+            for part in parts(entries.into_iter()) {
                 // What one mirror says must not be lost for what another one could not store.
                 if let Err(error) = self.store(&part).await {
                     tracing::warn!(error = error.chain(), "an entry of a mirror's log could not be stored");
                 }
             }
+            drop(marks);
             let left_out = self.left_out.swap(0, Ordering::Relaxed);
             if left_out > 0 {
                 tracing::warn!(left_out, "the mirrors said more than could be stored");
@@ -130,6 +162,8 @@ fn parts(entries: impl Iterator<Item = Entry>) -> Vec<Part> {
 
 #[cfg(test)]
 mod tests {
+    use tarn_catalog::{CatalogOptions, LogQuery};
+
     use super::*;
 
     fn line(mirror: &str, message: &str) -> Entry {
@@ -139,6 +173,23 @@ mod tests {
     fn lines(mirror: &str, messages: &[&str]) -> Part {
         let lines = messages.iter().map(|message| (LogLevel::Info, (*message).to_owned())).collect();
         Part::Lines { mirror: mirror.into(), lines }
+    }
+
+    #[tokio::test]
+    async fn what_was_said_is_stored_once_it_is_settled() {
+        let home = tempfile::tempdir().expect("a folder");
+        let options = CatalogOptions { data_dir: home.path().into(), ..CatalogOptions::default() };
+        let catalog = Catalog::open(&options).await.expect("a fresh catalog");
+        let (journal, writer) = Journal::new(catalog.clone());
+        let writer = tokio::spawn(writer.run());
+        for number in 0..=JOURNAL_BATCH_MAX {
+            journal.line(&"items".into(), LogLevel::Info, format!("line {number}"));
+        }
+        journal.settled().await;
+        let stored = catalog.logs(&LogQuery::default()).await.expect("the log").total;
+        assert_eq!(stored, JOURNAL_BATCH_MAX as u64 + 1);
+        drop(journal);
+        writer.await.expect("the writer ends with the journal");
     }
 
     #[test]

@@ -272,11 +272,13 @@ impl MirrorRun {
 
     /// Reports a state; false when a later request made the report void.
     async fn observe(&self, state: MirrorState) -> Result<bool, Failure> {
+        self.watch.settled().await;
         let Mirror { id, epoch, .. } = self.mirror;
         Ok(self.workshop.catalog.observe(id, epoch, state, None).await? == Observed::Stored)
     }
 
     async fn observe_failure(&self, failure: &Failure) -> Result<(), Failure> {
+        self.watch.settled().await;
         let Mirror { id, epoch, .. } = self.mirror;
         self.workshop.catalog.observe(id, epoch, MirrorState::Failed, Some(failure)).await?;
         Ok(())

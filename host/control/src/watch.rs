@@ -95,6 +95,11 @@ impl Watch {
     pub(crate) fn failed(&self, failure: &Failure) {
         self.journal.line(&self.name, LogLevel::Error, failure.to_string());
     }
+
+    /// Waits until the log has what was said.
+    pub(crate) async fn settled(&self) {
+        self.journal.settled().await;
+    }
 }
 
 impl Observer for Watch {
