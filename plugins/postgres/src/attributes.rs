@@ -20,6 +20,11 @@ impl Attributes {
         i32::try_from(self.0.len() * 8).unwrap_or(i32::MAX) - last.leading_zeros().cast_signed()
     }
 
+    /// The numbers, rising.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = i32> {
+        (1..=self.greatest()).filter(|number| self.contains(*number))
+    }
+
     /// Appends the set: how many bytes it takes (2, little-endian), then these.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let bytes = u16::try_from(self.0.len()).expect("a table has at most 1,600 columns");
@@ -66,6 +71,7 @@ mod tests {
             for number in -1..=1601 {
                 assert_eq!(set.contains(number), numbers.contains(&number), "{number} in {numbers:?}");
             }
+            assert!(set.numbers().eq(numbers.iter().copied()));
             assert_eq!(set.greatest(), numbers.last().copied().unwrap_or(0));
             assert_eq!(set.is_empty(), numbers.is_empty());
             let mut bytes = Vec::new();

@@ -27,7 +27,8 @@ pub(crate) struct Mark {
     pub(crate) delivered: Attributes,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
-    /// Columns that were generated, which neither load nor stream has unless a publication has them.
+    /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
+    /// stay: the stream may be behind that.
     pub(crate) generated: Attributes,
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
@@ -71,7 +72,10 @@ impl Mark {
             table.columns.iter().filter(|column| has(column)).map(|column| column.attribute).collect()
         };
         self.file = table.file;
-        self.generated = those(|column| column.generated);
+        let is_gone = |number: &i32| !table.columns.iter().any(|column| column.attribute == *number);
+        let gone: Vec<i32> = self.generated.numbers().filter(is_gone).collect();
+        let generated: Attributes = those(|column| column.generated);
+        self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
     }
 

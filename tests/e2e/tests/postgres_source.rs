@@ -8,6 +8,8 @@ mod fixture;
 
 #[path = "postgres_source/added.rs"]
 mod added;
+#[path = "postgres_source/behind.rs"]
+mod behind;
 #[path = "postgres_source/columns.rs"]
 mod columns;
 #[path = "postgres_source/every_type.rs"]

@@ -23,6 +23,8 @@ pub(super) struct Described<'a> {
     pub(super) root: Option<&'a Table>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
+    /// The columns that were generated when that was last looked at, and those of before that are gone.
+    pub(super) generated: &'a Attributes,
     /// Whether the publication is one that leaves no column out but generated ones.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
@@ -47,6 +49,7 @@ impl Described<'_> {
             catalog,
             before: self.before,
             delivered: self.delivered,
+            generated: self.generated,
             excluded: &mapping.exclude,
             is_whole: self.is_whole,
             writer: self.writer,

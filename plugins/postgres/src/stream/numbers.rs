@@ -20,6 +20,8 @@ pub(super) struct Known<'a> {
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said the table has; none where that is not known.
     pub(super) delivered: &'a Attributes,
+    /// The columns that were generated, those that are gone included.
+    pub(super) generated: &'a Attributes,
     /// The names of columns that are not wanted, and so never delivered.
     pub(super) excluded: &'a [String],
     /// Whether the publication has all columns of the table that are not generated.
@@ -32,6 +34,17 @@ impl Known<'_> {
     /// The number of each column of a message; 0 where it cannot be told, and nothing at all where values of one column
     /// might be taken for those of another.
     pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
+        let numbers = self.numbers_without_generated(columns)?;
+        if !self.generated.numbers().any(|number| self.was_left_out(number)) {
+            return Some(numbers);
+        }
+        // Before one of them was dropped it may have become a stored one, which messages have.
+        let stored = Known { generated: &Attributes::default(), ..*self }.numbers_without_generated(columns);
+        stored.is_none_or(|stored| stored == numbers).then_some(numbers)
+    }
+
+    /// The same where those that were generated before they were dropped are in no message.
+    fn numbers_without_generated(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
@@ -55,6 +68,15 @@ impl Known<'_> {
         }
         self.fill(columns, &mut numbers);
         Some(numbers)
+    }
+
+    /// Whether a column is gone that the stream did not have because it was generated.
+    pub(super) fn was_left_out(&self, number: i32) -> bool {
+        self.generated.contains(number) && !self.delivered.contains(number) && !self.is_there(number)
+    }
+
+    fn is_there(&self, number: i32) -> bool {
+        self.catalog.columns.iter().any(|column| column.attribute == number)
     }
 
     /// Whether one of these columns got its name, or something else, after the message.
@@ -96,10 +118,9 @@ impl Known<'_> {
     pub(super) fn candidates(&self) -> Vec<i32> {
         let greatest = self.delivered.greatest();
         let may_be = |number: &i32| {
-            *number > greatest
-                || self.delivered.contains(*number)
-                || !self.excluded.is_empty()
-                || self.catalog.columns.iter().any(|column| column.attribute == *number)
+            self.delivered.contains(*number)
+                || self.is_there(*number)
+                || ((*number > greatest || !self.excluded.is_empty()) && !self.was_left_out(*number))
         };
         (1..=self.catalog.attributes_made).filter(may_be).collect()
     }
@@ -169,10 +190,8 @@ impl Known<'_> {
             let mut free: Vec<i32> = candidates.iter().copied().filter(is_free).collect();
             if free.len() > to - from {
                 let had = |number: &i32| self.delivered.contains(*number);
-                let is_there =
-                    |number: &i32| self.catalog.columns.iter().any(|column| column.attribute == *number);
                 // Where none was dropped, and none is left out, those that were there then are the first ones.
-                if self.is_whole && to == numbers.len() && free.iter().all(is_there) {
+                if self.is_whole && to == numbers.len() && free.iter().all(|number| self.is_there(*number)) {
                     free.truncate(to - from);
                 } else {
                     free.retain(had);
@@ -224,6 +243,7 @@ mod tests {
             catalog,
             before: None,
             delivered: &delivered,
+            generated: &Attributes::default(),
             excluded: &[],
             is_whole: false,
             writer: None,

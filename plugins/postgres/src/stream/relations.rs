@@ -397,7 +397,11 @@ impl Relations {
         };
         let before = mapped_of(relation.oid);
         let root = described.as_ref().map(|catalog| catalog.oid).filter(|oid| *oid != relation.oid);
-        let delivered = self.marks.get(&mapping.name).map(|mark| mark.delivered.clone()).unwrap_or_default();
+        let (delivered, generated) = self
+            .marks
+            .get(&mapping.name)
+            .map(|mark| (mark.delivered.clone(), mark.generated.clone()))
+            .unwrap_or_default();
         let is_whole = match (&settings.publication, writer) {
             (Publication::Managed(_), _) => true,
             (Publication::Given(given), Some(writer)) => match self.asked.is_whole(relation.oid) {
@@ -412,6 +416,7 @@ impl Relations {
             before: before.map(|mapped| &mapped.table),
             root: root.and_then(mapped_of).map(|mapped| &mapped.table),
             delivered: &delivered,
+            generated: &generated,
             is_whole,
             writer,
         };

@@ -100,8 +100,15 @@ mod tests {
             type_modifier: -1,
         });
         let delivered: Attributes = delivered.iter().copied().collect();
-        let known =
-            Known { catalog, before: None, delivered: &delivered, excluded: &[], is_whole, writer: None };
+        let known = Known {
+            catalog,
+            before: None,
+            delivered: &delivered,
+            generated: &Attributes::default(),
+            excluded: &[],
+            is_whole,
+            writer: None,
+        };
         known.numbers(&columns.collect::<Vec<_>>()).expect("they are told apart")
     }
 

@@ -74,7 +74,7 @@ impl Known<'_> {
 
     /// Whether a message may have a column of this number without the catalog's telling.
     fn is_near(&self, number: i32) -> bool {
-        self.delivered.contains(number) || number > self.delivered.greatest()
+        self.delivered.contains(number) || (number > self.delivered.greatest() && !self.was_left_out(number))
     }
 
     /// The columns of a message to which these were still there; nothing where it has too many or too few.
@@ -87,10 +87,9 @@ impl Known<'_> {
         });
         let live = live.map(|column| column.attribute);
         // One that is excluded was never delivered.
-        let dropped = still_there
-            .iter()
-            .map(|dropped| dropped.attribute)
-            .filter(|number| self.is_near(*number) || !self.excluded.is_empty());
+        let dropped = still_there.iter().map(|dropped| dropped.attribute).filter(|number| {
+            self.is_near(*number) || (!self.excluded.is_empty() && !self.was_left_out(*number))
+        });
         let mut numbers: Vec<i32> = live.chain(dropped).collect();
         numbers.sort_unstable();
         if numbers.len() < named.len() {
@@ -159,6 +158,7 @@ mod tests {
         now: &'a CatalogTable,
         delivered: &'a [(i32, &'a str)],
         excluded: &'a [&'a str],
+        generated: &'a [i32],
         is_fresh: bool,
     }
 
@@ -185,11 +185,13 @@ mod tests {
                 columns: columns.collect(),
             };
             let delivered: Attributes = self.delivered.iter().map(|(number, _)| *number).collect();
+            let generated: Attributes = self.generated.iter().copied().collect();
             let excluded: Vec<String> = self.excluded.iter().map(|&name| name.to_owned()).collect();
             let known = Known {
                 catalog: self.now,
                 before: (!self.is_fresh).then_some(&before),
                 delivered: &delivered,
+                generated: &generated,
                 excluded: &excluded,
                 is_whole: true,
                 writer: Some(writer),
@@ -211,7 +213,13 @@ mod tests {
     #[test]
     fn a_column_that_followed_a_dropped_one_and_was_renamed_is_told_by_the_transaction() {
         let now = catalog(&[(1, "id"), (3, "c")], &[(2, DROP)]);
-        let case = Case { now: &now, delivered: &[(1, "id"), (2, "a")], excluded: &[], is_fresh: true };
+        let case = Case {
+            now: &now,
+            delivered: &[(1, "id"), (2, "a")],
+            excluded: &[],
+            generated: &[],
+            is_fresh: true,
+        };
         assert_eq!(case.numbers(BEFORE, &["id", "a"]), Some(vec![1, 2]));
         assert_eq!(case.numbers(AFTER, &["id", "b"]), Some(vec![1, 3]));
         assert_eq!(case.numbers(AFTER, &["id"]), Some(vec![1]));
@@ -220,15 +228,26 @@ mod tests {
         assert_eq!(case.numbers(DROP, &["id", "b"]), None);
         // One of another type than the column that was made under its name is the one from before.
         let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
-        let case =
-            Case { now: &now, delivered: &[(1, "id"), (2, "other type")], excluded: &[], is_fresh: true };
+        let case = Case {
+            now: &now,
+            delivered: &[(1, "id"), (2, "other type")],
+            excluded: &[],
+            generated: &[],
+            is_fresh: true,
+        };
         assert_eq!(case.numbers(DROP, &["id", "other type"]), Some(vec![1, 2]));
     }
 
     #[test]
     fn columns_that_came_and_went_meanwhile_are_told_in_their_order() {
         let now = catalog(&[(1, "id"), (5, "d")], &[(2, DROP), (3, 1002), (4, 1004)]);
-        let case = Case { now: &now, delivered: &[(1, "id"), (2, "a")], excluded: &[], is_fresh: true };
+        let case = Case {
+            now: &now,
+            delivered: &[(1, "id"), (2, "a")],
+            excluded: &[],
+            generated: &[],
+            is_fresh: true,
+        };
         assert_eq!(case.numbers(BEFORE, &["id", "a", "b"]), Some(vec![1, 2, 3]));
         assert_eq!(case.numbers(AFTER, &["id", "b"]), Some(vec![1, 3]));
         assert_eq!(case.numbers(1003, &["id", "x", "y"]), Some(vec![1, 4, 5]));
@@ -238,7 +257,8 @@ mod tests {
     #[test]
     fn names_and_transactions_that_contradict_each_other_are_not_guessed_between() {
         let now = catalog(&[(1, "id"), (3, "a")], &[(2, DROP)]);
-        let case = |is_fresh, old| Case { now: &now, delivered: old, excluded: &[], is_fresh };
+        let case =
+            |is_fresh, old| Case { now: &now, delivered: old, excluded: &[], generated: &[], is_fresh };
         let (same, other): (&[_], &[_]) = (&[(1, "id"), (2, "a")], &[(1, "id"), (2, "z")]);
         assert_eq!(case(true, same).numbers(BEFORE, &["id", "a"]), None);
         assert_eq!(case(false, same).numbers(BEFORE, &["id", "a"]), None);
@@ -252,7 +272,8 @@ mod tests {
     fn a_column_added_and_replaced_meanwhile_by_one_of_another_type_is_told() {
         let now = catalog(&[(1, "id"), (3, "other type")], &[(2, DROP)]);
         // The description before had neither.
-        let case = Case { now: &now, delivered: &[(1, "id")], excluded: &[], is_fresh: false };
+        let case =
+            Case { now: &now, delivered: &[(1, "id")], excluded: &[], generated: &[], is_fresh: false };
         assert_eq!(case.numbers_of(BEFORE, &[("id", 23), ("other type", 23)]), Some(vec![1, 2]));
         assert_eq!(case.numbers_of(AFTER, &[("id", 23), ("other type", 25)]), Some(vec![1, 3]));
     }
@@ -263,7 +284,7 @@ mod tests {
         let mut now = catalog(&[(1, "id"), (2, "w"), (4, "b")], &[(3, DROP)]);
         let case = |now: &CatalogTable, message: &[&str]| {
             let delivered = &[(1, "id"), (2, "v")];
-            Case { now, delivered, excluded: &[], is_fresh: true }.numbers(DROP, message)
+            Case { now, delivered, excluded: &[], generated: &[], is_fresh: true }.numbers(DROP, message)
         };
         for (column, command) in [(1, 4), (2, 6)] {
             now.columns[column] =
@@ -283,10 +304,31 @@ mod tests {
     #[test]
     fn excluded_columns_have_their_places_too() {
         let now = catalog(&[(1, "id"), (2, "secret"), (5, "c")], &[(3, 10), (4, DROP)]);
-        let case =
-            Case { now: &now, delivered: &[(1, "id"), (4, "a")], excluded: &["secret"], is_fresh: true };
+        let case = Case {
+            now: &now,
+            delivered: &[(1, "id"), (4, "a")],
+            excluded: &["secret"],
+            generated: &[],
+            is_fresh: true,
+        };
         assert_eq!(case.numbers(BEFORE, &["id", "secret", "a"]), Some(vec![1, 2, 4]));
         assert_eq!(case.numbers(AFTER, &["id", "secret", "b"]), Some(vec![1, 2, 5]));
+    }
+
+    #[test]
+    fn a_generated_column_that_was_dropped_is_in_no_message() {
+        let now = |name: &'static str| catalog(&[(1, "id"), (2, "a"), (4, name)], &[(3, DROP)]);
+        let numbers = |now: &CatalogTable, writer, message: &[&str]| {
+            let delivered = &[(1, "id"), (2, "a")];
+            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.numbers(writer, message)
+        };
+        for writer in [BEFORE, DROP, AFTER] {
+            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Some(vec![1, 2]));
+            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+        }
+        // It may have become a stored one for a while.
+        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), None);
+        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Some(vec![1, 2, 4]));
     }
 
     #[test]
