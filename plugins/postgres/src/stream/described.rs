@@ -3,7 +3,7 @@
 use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
-use super::numbers::Known;
+use super::numbers::{Known, Unclear};
 use super::relations::{Cell, Replicated};
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
@@ -29,10 +29,13 @@ pub(super) struct Described<'a> {
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
     pub(super) writer: Option<u32>,
+    /// Whether the table's rows can be read again, with what a message's columns do not say.
+    pub(super) can_read_again: bool,
 }
 
 impl Described<'_> {
-    /// The relation as it is replicated. The types of its columns must have been looked up.
+    /// The relation as it is replicated. The types of its columns must have been looked up. Of columns that may be either of
+    /// two nothing is delivered: the rows are to be read again.
     pub(super) fn replicated(
         &self,
         relation: &Relation<'_>,
@@ -54,11 +57,23 @@ impl Described<'_> {
             is_whole: self.is_whole,
             writer: self.writer,
         });
-        let numbers =
-            known.map(|known| known.numbers(columns).ok_or_else(|| unclear(mapping))).transpose()?;
+        let (numbers, is_clear) = match known.map(|known| known.numbers(columns)) {
+            None => (None, true),
+            Some(Ok(numbers)) => (Some(numbers), true),
+            Some(Err(Unclear { certain })) => (Some(certain), false),
+        };
+        let mut unclear = Vec::new();
         for (at, column) in columns.iter().enumerate() {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
+                cells.push(Cell::Excluded);
+                continue;
+            }
+            if !is_clear && numbers.as_ref().is_some_and(|numbers| numbers[at] == 0) {
+                if column.in_key || !self.can_read_again {
+                    return Err(columns_unclear(mapping));
+                }
+                unclear.push(column.name.to_owned());
                 cells.push(Cell::Excluded);
                 continue;
             }
@@ -98,7 +113,9 @@ impl Described<'_> {
         }
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
-        Ok(Replicated::new(relation.oid, mapped, cells, mapping))
+        let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
+        replicated.unclear = unclear;
+        Ok(replicated)
     }
 
     /// A column that the stream had and the table still has may only be missing where the publication leaves
@@ -155,7 +172,7 @@ impl Described<'_> {
 }
 
 /// Nothing that the server sends, and nothing that it keeps, tells two columns apart.
-fn unclear(mapping: &MappedTable) -> Failure {
+fn columns_unclear(mapping: &MappedTable) -> Failure {
     let message = "a column was dropped, and another one made in its place, while the stream was behind: to which of the \
                    two values belong cannot be told";
     Failure::permanent("columns_unclear", message)

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tarn_batch::{Table, TableIndex};
-use tarn_sdk::{Description, Failure, Fill, log};
+use tarn_sdk::{Description, Failure, Fill, Rereads, log};
 
 use super::asked::Asked;
 use super::described::Described;
@@ -81,6 +81,8 @@ pub(crate) struct Replicated {
     fills: Vec<Fill>,
     /// Places of columns that the stream had before.
     delivered: Vec<usize>,
+    /// Columns that may be either of two, and are left out.
+    pub(super) unclear: Vec<String>,
     /// Whether its columns are what the stream had before.
     novelty: Novelty,
     /// Its place in the batch of a generation.
@@ -126,6 +128,7 @@ impl Replicated {
             again: Again::No,
             fills: Vec::new(),
             delivered: Vec::new(),
+            unclear: Vec::new(),
             novelty: Novelty::None,
             index: None,
         }
@@ -419,6 +422,7 @@ impl Relations {
             generated: &generated,
             is_whole,
             writer,
+            can_read_again: settings.rereads == Rereads::All,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
@@ -426,7 +430,9 @@ impl Relations {
             replicated.delivered = replicated.places_of(&delivered, catalog);
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {
-                    described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
+                    if replicated.unclear.is_empty() {
+                        described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
+                    }
                     joined(&replicated, catalog, mark, &self.server, side, settings)?
                 }
                 _ => Attributes::default(),
@@ -437,6 +443,10 @@ impl Relations {
                 |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
             if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
                 surroundings::note_rows(self.marks.change(), &mapping.name, catalog, settings.rereads);
+                self.is_behind_marks = true;
+            }
+            if !replicated.unclear.is_empty() && turn == Turn::First {
+                surroundings::note_unclear(self.marks.change(), &mapping.name, &replicated.unclear);
                 self.is_behind_marks = true;
             }
         }

@@ -11,7 +11,7 @@
 //! Within one transaction the catalog has the number of the command, for drops as for the last change of each column that is
 //! there. After a drop, what was last changed before it has its name and type of now.
 
-use super::numbers::Known;
+use super::numbers::{Known, Unclear};
 use crate::catalog::{CatalogColumn, Dropped};
 use crate::pgoutput::RelationColumn;
 
@@ -23,7 +23,7 @@ pub(super) enum Told {
     /// Nothing: none was dropped that it might have had, or what is known does not go together.
     Nothing,
     /// Numbers of transactions say one thing, names another, and both can be.
-    Unclear,
+    Unclear(Unclear),
 }
 
 impl Known<'_> {
@@ -61,13 +61,13 @@ impl Known<'_> {
                 let mut left = fitting.iter().filter(may_be);
                 match (left.next(), left.next()) {
                     (Some(one), None) => Told::Numbers((*one).clone()),
-                    _ => Told::Unclear,
+                    _ => Told::Unclear(Unclear::between(lists.iter().flatten())),
                 }
             }
             (Some(told), [one]) if self.was_named_otherwise(columns, told, one) => {
                 Told::Numbers((*one).clone())
             }
-            (Some(_), _) => Told::Unclear,
+            (Some(_), _) => Told::Unclear(Unclear::between(lists.iter().flatten())),
             (None, _) => Told::Nothing,
         }
     }
@@ -164,11 +164,19 @@ mod tests {
 
     impl Case<'_> {
         fn numbers(&self, writer: u32, message: &[&str]) -> Option<Vec<i32>> {
-            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
-            self.numbers_of(writer, &message)
+            self.told(writer, message).ok()
         }
 
         fn numbers_of(&self, writer: u32, message: &[(&str, u32)]) -> Option<Vec<i32>> {
+            self.told_of(writer, message).ok()
+        }
+
+        fn told(&self, writer: u32, message: &[&str]) -> Result<Vec<i32>, Unclear> {
+            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
+            self.told_of(writer, &message)
+        }
+
+        fn told_of(&self, writer: u32, message: &[(&str, u32)]) -> Result<Vec<i32>, Unclear> {
             let columns = self.delivered.iter().map(|&(attribute, name)| Column {
                 name: name.to_owned(),
                 data_type: Type::Int4,
@@ -260,8 +268,9 @@ mod tests {
         let case =
             |is_fresh, old| Case { now: &now, delivered: old, excluded: &[], generated: &[], is_fresh };
         let (same, other): (&[_], &[_]) = (&[(1, "id"), (2, "a")], &[(1, "id"), (2, "z")]);
-        assert_eq!(case(true, same).numbers(BEFORE, &["id", "a"]), None);
-        assert_eq!(case(false, same).numbers(BEFORE, &["id", "a"]), None);
+        let unclear = || Err(Unclear { certain: vec![1, 0] });
+        assert_eq!(case(true, same).told(BEFORE, &["id", "a"]), unclear());
+        assert_eq!(case(false, same).told(BEFORE, &["id", "a"]), unclear());
         assert_eq!(case(false, same).numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
@@ -320,15 +329,16 @@ mod tests {
         let now = |name: &'static str| catalog(&[(1, "id"), (2, "a"), (4, name)], &[(3, DROP)]);
         let numbers = |now: &CatalogTable, writer, message: &[&str]| {
             let delivered = &[(1, "id"), (2, "a")];
-            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.numbers(writer, message)
+            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.told(writer, message)
         };
         for writer in [BEFORE, DROP, AFTER] {
-            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Some(vec![1, 2]));
-            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Ok(vec![1, 2]));
+            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Ok(vec![1, 2, 4]));
         }
         // It may have become a stored one for a while.
-        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), None);
-        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+        let unclear = Err(Unclear { certain: vec![1, 2, 0] });
+        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), unclear);
+        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Ok(vec![1, 2, 4]));
     }
 
     #[test]

@@ -156,7 +156,8 @@ impl Play {
             _ => false,
         };
         let tables = verification["tables"].as_array();
-        if !tables.is_some_and(|tables| tables.len() == self.mirrored().len() && tables.iter().all(is_equal)) {
+        if !tables.is_some_and(|tables| tables.len() == self.mirrored().len() && tables.iter().all(is_equal))
+        {
             return Err(format!("the server's own verification: {verification:#}"));
         }
         if self.script == Script::Refuse {
