@@ -46,6 +46,19 @@ const CASES: &[Case] = &[
         ],
         columns: "a, g",
     },
+    // The first message has the columns that are left of the second one's.
+    Case {
+        name: "known_before",
+        statements: &[
+            "UPDATE $t SET a = a + 1 WHERE id < 5",
+            "ALTER TABLE $t ADD z int DEFAULT 4",
+            "UPDATE $t SET a = a + 1, z = 11 WHERE id < 5",
+            "ALTER TABLE $t DROP g",
+            "ALTER TABLE $t RENAME z TO g",
+            "INSERT INTO $t (id, a, g) VALUES (101, 1, 2)",
+        ],
+        columns: "a, g",
+    },
     // No row comes with the columns of the end.
     Case {
         name: "quiet_since",

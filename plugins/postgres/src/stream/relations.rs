@@ -451,6 +451,11 @@ impl Relations {
             }
         }
         if before == Some(&replicated.mapped) {
+            match self.places.get(&relation.oid).map(|place| &mut self.entries[*place]) {
+                // Its tuples may have other columns all the same, which are left out.
+                Some(Known::Mapped(known)) => known.cells = replicated.cells,
+                Some(Known::Ignored) | None => {}
+            }
             self.catch_up_with_marks();
             return Ok(Learned::Known);
         }
