@@ -17,15 +17,19 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 6: a byte 6, then the system identifier, the end, the begun transaction's commit, the rows
-/// of it and the messages of it, eight bytes each, little-endian, the timeline in four, then the
-/// [marks](Marks::write). No transaction is begun where its commit is 0.
-const VERSION: u8 = 6;
+/// The form of version 7: a byte 7, then the system identifier, the end, the begun transaction's commit, the rows
+/// of it and the messages of it, where the last transaction ended, where the last one with rows ended, and when it
+/// was committed, eight bytes each, little-endian, the timeline in four, then the [marks](Marks::write). No transaction
+/// is begun where its commit is 0, and none with rows is known where its end is.
+const VERSION: u8 = 7;
 
 /// Bytes before the marks.
-const HEAD_BYTES: usize = 1 + 5 * 8 + 4;
+const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 5: the same with marks that say nothing of sorts of columns.
+/// The form of version 6: the same without what came before the end.
+const VERSION_WITHOUT_PAST: u8 = 6;
+
+/// The form of version 5: with marks that say nothing of sorts of columns, too.
 const VERSION_WITHOUT_SORTS: u8 = 5;
 
 /// The form of version 4: with marks of which none is read again, too.
@@ -56,6 +60,24 @@ pub(crate) struct Place {
     pub(crate) end: Lsn,
     /// The transaction that was begun.
     pub(crate) partial: Option<Partial>,
+    pub(crate) past: Past,
+}
+
+/// What came before a place. A server of another history does not have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// The end of the last transaction that came: from there to the place nothing was delivered.
+    pub(crate) end: Lsn,
+    /// The last transaction with rows of a mapped table, if it is known.
+    pub(crate) last: Option<Last>,
+}
+
+/// A transaction that was delivered whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Last {
+    /// The end of its commit record.
+    pub(crate) end: Lsn,
+    pub(crate) commit_time_us: i64,
 }
 
 /// A transaction of which a part was delivered.
@@ -86,9 +108,11 @@ impl Place {
     /// mostly the same from one position to the next.
     pub(crate) fn to_bytes_with(self, marks: &[u8]) -> Vec<u8> {
         let Partial { commit, rows, messages } = self.partial.unwrap_or_default();
+        let Past { end: past, last } = self.past;
+        let (last, time) = last.map_or((0, 0), |last| (last.end.0, last.commit_time_us.cast_unsigned()));
         let mut bytes = Vec::with_capacity(HEAD_BYTES + marks.len());
         bytes.push(VERSION);
-        for number in [self.cluster.system, self.end.0, commit.0, rows, messages] {
+        for number in [self.cluster.system, self.end.0, commit.0, rows, messages, past.0, last, time] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&self.cluster.timeline.to_le_bytes());
@@ -106,28 +130,49 @@ impl Place {
     fn read(bytes: &[u8]) -> Option<(Self, u8, &[u8])> {
         let (version, rest) = bytes.split_first()?;
         let (numbers, rest) = rest.split_first_chunk::<{ 4 * 8 }>()?;
-        let (messages, timeline, marks) = match *version {
-            VERSION | VERSION_WITHOUT_SORTS | VERSION_WITHOUT_AGAIN | VERSION_WITHOUT_ENTRIES => {
+        let (messages, rest) = match *version {
+            VERSION_WITHOUT_TIMELINE | VERSION_WITHOUT_MARKS => ([0; 8], rest),
+            VERSION_WITHOUT_ENTRIES..=VERSION => {
                 let (messages, rest) = rest.split_first_chunk()?;
-                let (timeline, marks) = rest.split_first_chunk()?;
-                (*messages, u32::from_le_bytes(*timeline), marks)
+                (*messages, rest)
             }
-            VERSION_WITHOUT_TIMELINE | VERSION_WITHOUT_MARKS => ([0; 8], 0, rest),
             _ => return None,
         };
-        let (numbers, []) = numbers.as_chunks::<8>() else { return None };
-        let [system, end, commit, rows] = *numbers else { return None };
-        let [system, end, commit, rows, messages] =
-            [system, end, commit, rows, messages].map(u64::from_le_bytes);
-        let partial = (commit != 0).then_some(Partial { commit: Lsn(commit), rows, messages });
-        Some((Self { cluster: Cluster { system, timeline }, end: Lsn(end), partial }, *version, marks))
+        let (past, rest) = match *version {
+            VERSION => rest.split_first_chunk().map(|(past, rest)| (Some(*past), rest))?,
+            _ => (None, rest),
+        };
+        let (timeline, marks) = match *version {
+            VERSION_WITHOUT_TIMELINE | VERSION_WITHOUT_MARKS => (0, rest),
+            _ => rest.split_first_chunk().map(|(timeline, rest)| (u32::from_le_bytes(*timeline), rest))?,
+        };
+        let [system, end, commit, rows] = eights(numbers);
+        let partial = (commit != 0).then_some(Partial {
+            commit: Lsn(commit),
+            rows,
+            messages: u64::from_le_bytes(messages),
+        });
+        let past = past.as_ref().map_or(Past { end: Lsn(end), last: None }, |past: &[u8; 3 * 8]| {
+            let [past, last, time] = eights(past);
+            let last = (last != 0).then_some(Last { end: Lsn(last), commit_time_us: time.cast_signed() });
+            Past { end: Lsn(past), last }
+        });
+        let cluster = Cluster { system, timeline };
+        Some((Self { cluster, end: Lsn(end), partial, past }, *version, marks))
     }
 }
 
+/// Little-endian numbers of eight bytes.
+fn eights<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
+    let (numbers, _) = bytes.as_chunks();
+    std::array::from_fn(|at| u64::from_le_bytes(numbers[at]))
+}
+
 impl Position {
-    /// A place between two transactions.
+    /// A place between two transactions, of which nothing before is known.
     pub(crate) fn between(cluster: Cluster, end: Lsn) -> Self {
-        Self { place: Place { cluster, end, partial: None }, marks: Marks::default() }
+        let place = Place { cluster, end, partial: None, past: Past { end, last: None } };
+        Self { place, marks: Marks::default() }
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -143,7 +188,7 @@ impl Position {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {
-            VERSION => Marks::read(marks)?,
+            VERSION | VERSION_WITHOUT_PAST => Marks::read(marks)?,
             VERSION_WITHOUT_SORTS => Marks::read_with_again(marks)?,
             VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
             VERSION_WITHOUT_ENTRIES | VERSION_WITHOUT_TIMELINE => Marks::read_without_entries(marks)?,
@@ -176,7 +221,9 @@ mod tests {
         let name = TableName::new("public", "t");
         marks.add(&name, 7, 8, [1, 3].into_iter().collect());
         marks.get_mut(&name).expect("it was added").filtered_by = Some(800);
-        let within = Position { place: Place { partial, ..between.place }, marks };
+        let last = Some(Last { end: Lsn(0x16_B374_D800), commit_time_us: -5 });
+        let past = Past { end: Lsn(0x16_B374_D810), last };
+        let within = Position { place: Place { partial, past, ..between.place }, marks };
         for position in [between, within] {
             let bytes = position.to_bytes();
             assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
@@ -198,6 +245,7 @@ mod tests {
         assert_eq!(position.place.cluster, Cluster { system: 0x0707_0707_0707_0707, timeline: 0 });
         assert_eq!(position.place.end.to_string(), "1/0");
         assert_eq!(position.place.partial, Some(Partial { commit: Lsn(9), rows: 3, messages: 0 }));
+        assert_eq!(position.place.past, Past { end: Lsn(1 << 32), last: None });
     }
 
     #[test]
@@ -336,7 +384,30 @@ mod tests {
             (&mark.generated, &mark.bounded),
             (&[2].into_iter().collect(), &[9].into_iter().collect())
         );
+        assert_eq!(position.place.past, Past { end: Lsn(1 << 32), last: None });
+        let again = Position::from_bytes(&position.to_bytes()).expect("a position");
+        assert_eq!(again, position);
+    }
+
+    #[test]
+    fn version_7_is_written() {
+        let mut position = Position::between(CLUSTER, Lsn(1 << 32));
+        position.place.past = Past { end: Lsn(9), last: Some(Last { end: Lsn(8), commit_time_us: 3 }) };
+        let bytes: Vec<u8> = [
+            vec![7],
+            vec![7, 0, 0, 0, 0, 0, 0, 0],
+            vec![0, 0, 0, 0, 1, 0, 0, 0],
+            vec![0; 24],
+            vec![9, 0, 0, 0, 0, 0, 0, 0],
+            vec![8, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0],
+            // Of no table anything special, none to read again, no entry, and the horizon.
+            vec![0; 4 + 4 + 4 + 8],
+        ]
+        .concat();
         assert_eq!(position.to_bytes(), bytes);
+        assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
     }
 
     #[test]
@@ -351,6 +422,7 @@ mod tests {
             &[5; BYTES],
             &[6; BYTES],
             &[7; BYTES],
+            &[8; BYTES],
             &[1; BYTES - 1],
             &[1; BYTES + 1],
         ] {

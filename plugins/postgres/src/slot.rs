@@ -116,15 +116,16 @@ pub(crate) fn remove<P: Peer>(side: &mut Side<P>, settings: &Settings) -> Result
     Err(in_use(&settings.slot))
 }
 
-/// Starts the stream. A slot that is in use is waited for, and a walsender of this mirror that does not
-/// go away is ended.
+/// Starts the stream and returns where it begins: where the slot does, if a transaction is known that the server has to
+/// have after that, else where something may come that was not delivered. A slot that is in use is waited for, and a
+/// walsender of this mirror that does not go away is ended.
 pub(crate) fn start<P: Peer>(
     side: &mut Side<P>,
     replication: &mut P::Session,
     server: &Server,
     settings: &Settings,
     position: &Place,
-) -> Result<(), Failure> {
+) -> Result<Lsn, Failure> {
     let messages = match (settings.messages, server.major() >= MESSAGES_SINCE_MAJOR) {
         (true, true) => ", messages 'true'",
         (true, false) => {
@@ -146,17 +147,26 @@ pub(crate) fn start<P: Peer>(
         IN_PROGRESS_SINCE_MAJOR.. if settings.in_progress => (2, ", streaming 'on'"),
         _ => (1, ""),
     };
+    let wanted = match position.past.last {
+        // The server goes on to where its slot begins.
+        Some(_) => Lsn(0),
+        None => position.past.end,
+    };
     let command = format!(
         "START_REPLICATION SLOT {} LOGICAL {} (proto_version '{protocol}', publication_names {}{messages}{streaming})",
         ident(&settings.slot),
-        position.end,
+        wanted,
         publication_names(settings.publication.name())
     );
     let mut told = None;
     for attempt in 0..SLOT_ATTEMPTS_MAX {
         check(side, settings, position)?;
         match replication.stream(&command) {
-            Ok(()) => return Ok(()),
+            // An earlier walsender may have moved the slot until now, and nobody else does from now on.
+            Ok(()) => {
+                let confirmed = find(side, &settings.slot)?.and_then(|slot| slot.confirmed);
+                return Ok(confirmed.unwrap_or(position.end).max(wanted));
+            }
             Err(error) if error.sqlstate == IN_USE => {
                 let reader = find(side, &settings.slot)?.and_then(|slot| slot.reader);
                 if let (Some(reader), true) = (reader, attempt >= SLOT_ATTEMPTS_BEFORE_TERMINATION) {

@@ -339,7 +339,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position; `slot_in_use`; `table_replaced`, `table_renamed` and
+    /// Class position-lost where the slot cannot serve the position, or, later, has another history; `slot_in_use`; `table_replaced`, `table_renamed` and
     /// `table_unlogged`; `partition_identity`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
@@ -373,7 +373,10 @@ impl<P: Peer> PostgresSource<P> {
         if let Some(held) = self.held.take().filter(|held| held.sequence() > 0) {
             self.side.hold_moment(held);
         }
-        slot::start(&mut self.side, &mut replication, &server, &self.settings, &position.place)?;
+        let mut place = position.place;
+        // Whether a server that was promoted has what was replicated, its timeline's history told.
+        place.past.last = place.past.last.filter(|_| cluster == place.cluster);
+        let begins = slot::start(&mut self.side, &mut replication, &server, &self.settings, &place)?;
         let name = self.settings.publication.name();
         // Of tables that an edit took in it is new.
         let known = tables.values().filter(|table| position.marks.get(&table.name).is_some());
@@ -387,7 +390,7 @@ impl<P: Peer> PostgresSource<P> {
         let oids = tables.values().map(|table| table.oid);
         let published = publication::state(&mut self.side, &server, name, oids)?;
         let surroundings = Surroundings::new(server, &tables, partitions, published);
-        self.stream = Some(Stream::new(replication, cluster, position.place, relations, surroundings));
+        self.stream = Some(Stream::new(replication, cluster, place, begins, relations, surroundings));
         Ok(())
     }
 

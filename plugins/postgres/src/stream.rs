@@ -13,6 +13,7 @@ mod deferred;
 mod described;
 mod due;
 mod excluded;
+mod history;
 pub(crate) mod identity;
 mod in_progress;
 mod joined;
@@ -45,6 +46,7 @@ use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
 use again::Rereading;
 use deferred::Deferred;
+use history::{History, in_block};
 use in_progress::{Committed, InProgress};
 use loading::{Found, When};
 use outgoing::Outgoing;
@@ -76,6 +78,7 @@ struct Decoding {
     transaction: Option<Transaction>,
     /// A transaction of which an earlier instance delivered a part, until it comes again.
     resume: Option<Partial>,
+    history: History,
     in_progress: InProgress,
     /// The transaction that is read back: it comes before what is in the inbox.
     committed: Option<Committed>,
@@ -94,6 +97,8 @@ struct Transaction {
     rows: u64,
     /// Messages of the log in it that came.
     messages: u64,
+    /// Rows of mapped tables that were delivered of it.
+    replicated: u64,
     /// What of it was delivered before.
     before: Partial,
 }
@@ -158,20 +163,22 @@ enum Inbox {
 }
 
 impl<S: Session> Stream<S> {
-    /// A stream that was started at a position.
+    /// A stream that was started for a position, and begins at `begins`.
     pub(crate) fn new(
         session: S,
         cluster: Cluster,
         place: Place,
+        begins: Lsn,
         relations: Relations,
         surroundings: Surroundings,
     ) -> Self {
-        let Place { end, partial, .. } = place;
+        let Place { end, partial, past, .. } = place;
         let decoding = Decoding {
             cluster,
             end,
             transaction: None,
             resume: partial,
+            history: History::new(past, begins),
             in_progress: InProgress::default(),
             committed: None,
             deferred: Deferred::default(),
@@ -255,6 +262,9 @@ impl<S: Session> Stream<S> {
         // Never backward, for older servers would follow.
         self.confirmed = self.confirmed.max(position.place.end);
         self.rereading.tell_ended(&position.marks);
+        if self.decoding.history.is_in_doubt() {
+            return Ok(());
+        }
         let Lsn(end) = self.confirmed;
         Ok(self.session.stream_confirm(end, end, end)?)
     }
@@ -337,10 +347,10 @@ impl Decoding {
             messages: transaction.messages.max(transaction.before.messages),
         };
         let partial = match &self.transaction {
-            Some(transaction) => Some(begun(transaction)).filter(Partial::is_begun),
-            None => self.resume,
+            Some(transaction) if !self.is_passing() => Some(begun(transaction)).filter(Partial::is_begun),
+            _ => self.resume,
         };
-        Place { cluster: self.cluster, end: self.end, partial }
+        Place { cluster: self.cluster, end: self.end, partial, past: self.history.past() }
     }
 
     /// The position of it.
@@ -359,7 +369,7 @@ impl Decoding {
         let data = match frame(payload)? {
             Frame::Data(data) => data,
             Frame::Keepalive { end } => {
-                self.advance(Lsn(end));
+                self.advance(Lsn(end))?;
                 return Ok(Step::Taken);
             }
         };
@@ -367,7 +377,11 @@ impl Decoding {
             self.in_progress.put(data, side.peer().spool())?;
             return Ok(Step::Taken);
         }
-        self.take_message(message(data)?, side, settings, out)
+        let message = message(data)?;
+        if self.is_passing() && self.passes(&message, || in_block(data)) {
+            return Ok(Step::Taken);
+        }
+        self.take_message(message, side, settings, out)
     }
 
     /// Takes the next message of a transaction that is read back.
@@ -381,10 +395,9 @@ impl Decoding {
         match committed.fill(side.peer().spool()) {
             Ok(true) => {}
             Ok(false) => {
-                self.transaction = None;
-                self.end = self.end.max(committed.end);
+                let ended = self.end(committed.end);
                 committed.forget(side.peer().spool());
-                return Ok(Step::Taken);
+                return ended.map(|()| Step::Taken);
             }
             Err(failure) => {
                 self.committed = Some(committed);
@@ -392,12 +405,10 @@ impl Decoding {
             }
         }
         let step = match message_in_progress(committed.message()) {
-            Ok((part, Message::Relation(relation))) if committed.is_undone(part) => {
-                self.deferred.put(relation.oid, committed.message());
-                Ok(Step::Taken)
-            }
-            // What is known of a type is looked up anew, which is right in any case.
-            Ok((part, message)) if committed.is_undone(part) && !matches!(message, Message::Type { .. }) => {
+            Ok((part, message))
+                if (committed.is_undone(part) || self.is_passing())
+                    && self.passes(&message, || committed.message().to_vec()) =>
+            {
                 Ok(Step::Taken)
             }
             Ok((_, message)) => self.take_message(message, side, settings, out),
@@ -433,10 +444,7 @@ impl Decoding {
             Message::Begin { commit, commit_time_us, transaction } => {
                 self.begin(Lsn(commit), commit_time_us, transaction);
             }
-            Message::Commit { end } => {
-                self.transaction = None;
-                self.end = self.end.max(Lsn(end));
-            }
+            Message::Commit { end } => self.end(Lsn(end))?,
             Message::Relation(relation) => return self.describe(relation, side, settings, out),
             Message::Type { oid } => self.types.forget(oid),
             Message::Truncate { relations } if self.waits_for_load(relations, side)? => {
@@ -480,23 +488,6 @@ impl Decoding {
         Ok(Step::Taken)
     }
 
-    fn begin(&mut self, commit: Lsn, commit_time_us: i64, number: u32) {
-        let before = match self.resume.take() {
-            Some(partial) if partial.commit == commit => partial,
-            // The transaction that was begun has nothing any more; what comes is after it.
-            _ => Partial { commit, ..Partial::default() },
-        };
-        self.transaction = Some(Transaction { commit, commit_time_us, number, rows: 0, messages: 0, before });
-    }
-
-    /// Moves the end to where the server has sent everything: what is between has nothing for us.
-    fn advance(&mut self, end: Lsn) {
-        if self.transaction.is_none() && end > self.end {
-            self.end = end;
-            self.resume = self.resume.filter(|partial| partial.commit >= end);
-        }
-    }
-
     fn turn(&self) -> Turn {
         match &self.transaction {
             Some(transaction) if transaction.rows < transaction.before.rows => Turn::Again,
@@ -524,6 +515,9 @@ impl Decoding {
         let Some(replicated) = self.relations.get(relation)? else { return Ok(()) };
         if replicated.is_loaded_with(header.transaction as u32, Lsn(header.version.commit)) {
             return Ok(());
+        }
+        if let Some(transaction) = self.transaction.as_mut().filter(|_| !replicated.is_loading()) {
+            transaction.replicated += 1;
         }
         let found = match change.new {
             Some(new) if replicated.lacks(Lsn(header.version.commit)) => {

@@ -34,6 +34,8 @@ mod narrowed;
 mod partitioned;
 #[path = "postgres_source/replaced.rs"]
 mod replaced;
+#[path = "postgres_source/restored.rs"]
+mod restored;
 #[path = "postgres_source/resume.rs"]
 mod resume;
 #[path = "postgres_source/rows.rs"]

@@ -17,7 +17,7 @@ use crate::pgoutput::Logged;
 impl Decoding {
     /// Takes a message, and delivers it unless it was before.
     pub(super) fn logged(&mut self, logged: &Logged<'_>, out: &mut Outgoing) -> Result<(), Failure> {
-        let header = if logged.transactional { self.within()? } else { self.apart(Lsn(logged.end)) };
+        let header = if logged.transactional { self.within()? } else { self.apart(Lsn(logged.end))? };
         let Some(header) = header else { return Ok(()) };
         let table = *out.log.get_or_insert_with(|| out.writer.add_table(nowhere()));
         let prefix = String::from_utf8_lossy(logged.prefix);
@@ -36,15 +36,15 @@ impl Decoding {
     }
 
     /// The header of a message between transactions. The server does not say when it was written.
-    fn apart(&mut self, end: Lsn) -> Option<RowHeader> {
+    fn apart(&mut self, end: Lsn) -> Result<Option<RowHeader>, Failure> {
         let was_before = end <= self.end || self.resume.is_some_and(|partial| partial.commit > end);
-        self.advance(end);
-        (!was_before).then_some(RowHeader {
+        self.advance(end)?;
+        Ok((!was_before).then_some(RowHeader {
             op: Op::Message,
             version: Version { commit: end.0, ordinal: 0 },
             commit_time_us: RowHeader::TIME_UNKNOWN,
             transaction: 0,
-        })
+        }))
     }
 }
 
