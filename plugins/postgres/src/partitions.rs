@@ -180,6 +180,71 @@ fn leaves(
     Ok(found)
 }
 
+/// Looks that the server logs what is done to each partition. One may be made unlogged, or be attached as it is, where the
+/// table itself is logged.
+///
+/// # Errors
+/// `table_unlogged` with the first that is not, or whatever keeps the server from answering.
+pub(crate) fn require_logged<'t>(
+    side: &mut impl Reads,
+    tables: impl IntoIterator<Item = &'t CatalogTable>,
+) -> Result<(), Failure> {
+    match unlogged(side, tables)?.into_iter().next() {
+        None => Ok(()),
+        Some(unlogged) => Err(Failure::permanent("table_unlogged", unlogged.message())
+            .with_hint(format!("{}, then resync the mirror", unlogged.remedy()))
+            .with_table(unlogged.table.to_string())),
+    }
+}
+
+/// A partition whose changes are not logged.
+pub(crate) struct Unlogged {
+    pub(crate) table: TableName,
+    partition: TableName,
+}
+
+impl Unlogged {
+    pub(crate) fn message(&self) -> String {
+        let Self { table, partition } = self;
+        format!("partition {partition} of {table} is unlogged: its changes are not in the stream")
+    }
+
+    pub(crate) fn remedy(&self) -> String {
+        format!("ALTER TABLE {} SET LOGGED", self.partition.sql())
+    }
+}
+
+/// The partitions of these tables whose changes are not logged.
+///
+/// # Errors
+/// Whatever keeps the server from answering.
+pub(crate) fn unlogged<'t>(
+    side: &mut impl Reads,
+    tables: impl IntoIterator<Item = &'t CatalogTable>,
+) -> Result<Vec<Unlogged>, Failure> {
+    let tables = tables.into_iter().filter(|table| table.kind == Kind::Partitioned);
+    let tables: Vec<String> = tables.map(|table| table.oid.to_string()).collect();
+    let mut unlogged = Vec::new();
+    for tables in tables.chunks(CATALOG_TABLES_MAX) {
+        let rows = side.read(&format!(
+            "SELECT rn.nspname, r.relname, n.nspname, c.relname
+             FROM pg_catalog.pg_class AS r
+             JOIN pg_catalog.pg_namespace AS rn ON rn.oid = r.relnamespace
+             CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
+             JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
+             JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+             WHERE t.isleaf AND c.relkind = 'r' AND c.relpersistence <> 'p' AND r.oid IN ({})
+             ORDER BY 1, 2, 3, 4",
+            tables.join(", ")
+        ))?;
+        for row in &rows {
+            let table = TableName::new(text(row, 0)?, text(row, 1)?);
+            unlogged.push(Unlogged { table, partition: TableName::new(text(row, 2)?, text(row, 3)?) });
+        }
+    }
+    Ok(unlogged)
+}
+
 /// Looks that the server logs of each partition's rows the key that its table's rows are told by. The identity of a table
 /// does not reach its partitions: where theirs is an index with other columns, an update that changes the table's key
 /// says nothing of the row from before, and a delete nothing of the key.

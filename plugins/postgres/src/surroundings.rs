@@ -121,6 +121,7 @@ pub(crate) fn look<P: Peer>(
             }
         }
     }
+    partitions::require_logged(side, tables.values())?;
     partitions::require_identities(side, tables.values())?;
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());

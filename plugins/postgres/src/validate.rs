@@ -37,6 +37,11 @@ pub(crate) fn validate<P: Peer>(
             problems.push(Problem::new(path(mapping.index), other.message()).with_hint(other.remedy()));
         }
     }
+    for unlogged in partitions::unlogged(side, found.values())? {
+        if let Some(mapping) = settings.table(&unlogged.table) {
+            problems.push(Problem::new(path(mapping.index), unlogged.message()).with_hint(unlogged.remedy()));
+        }
+    }
     for mapping in &settings.tables {
         let Some(table) = found.get(&mapping.name) else {
             let message = format!("table {} does not exist", mapping.name);

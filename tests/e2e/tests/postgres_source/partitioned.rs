@@ -1,9 +1,10 @@
 //! Partitioned tables, and publications of somebody else.
 
 use tarn_batch::Op;
+use tarn_harness::until;
 use tarn_sdk::SourceConfig;
 
-use crate::fixture::{config, snapshot, source, stream};
+use crate::fixture::{Source, config, limits, snapshot, source, stream};
 use crate::server;
 
 fn make(name: &str) {
@@ -165,5 +166,40 @@ fn a_publication_that_is_gone_or_lacks_a_table_is_named_and_not_passed_over() {
     );
     server.query("DROP PUBLICATION unpublished");
     assert_eq!(source.open(&start).expect_err("gone").code, "publication_missing");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn an_unlogged_partition_is_refused_and_stops_the_stream() {
+    make("unlogged_parts");
+    let mut source = source(server(), config("unlogged_parts", &["public.unlogged_parts"]));
+    let start = source.setup().expect("a slot");
+    // What the load would read at is held until then, and the tables with it.
+    source.open(&start).expect("the stream");
+    let assert_stops = |source: &mut Source, partition: &str| {
+        let failure = source.open(&start).expect_err("an unlogged partition");
+        assert_eq!(failure.code, "table_unlogged", "{failure}");
+        assert!(failure.message.contains(&format!("partition public.{partition} of")), "{failure}");
+        let remedy = format!("ALTER TABLE \"public\".\"{partition}\" SET LOGGED");
+        assert!(failure.hint.contains(&remedy) && failure.hint.contains("resync"), "{failure}");
+        let problems = source.validate().expect("an answer");
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].hint.contains(&remedy), "{problems:?}");
+    };
+    server().query("ALTER TABLE unlogged_parts_1 SET UNLOGGED");
+    assert_stops(&mut source, "unlogged_parts_1");
+    server().query(
+        "ALTER TABLE unlogged_parts_1 SET LOGGED;
+         CREATE UNLOGGED TABLE unlogged_parts_3 PARTITION OF unlogged_parts FOR VALUES FROM (1000) TO (2000)
+         PARTITION BY RANGE (id);
+         CREATE UNLOGGED TABLE unlogged_parts_4 PARTITION OF unlogged_parts_3 FOR VALUES FROM (1000) TO (1500)",
+    );
+    assert_stops(&mut source, "unlogged_parts_4");
+    // While the stream runs.
+    server().query("ALTER TABLE unlogged_parts_4 SET LOGGED");
+    source.open(&start).expect("the stream");
+    server().query("ALTER TABLE unlogged_parts_2 SET UNLOGGED");
+    let failure = until("it is noticed", || source.read(limits(10)).err());
+    assert_eq!(failure.code, "table_unlogged", "{failure}");
     source.teardown().expect("no failure");
 }
