@@ -11,7 +11,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, Kind, table_numbered, tables_named};
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
-use crate::mark::{Again, Mark, Marks};
+use crate::mark::{Mark, Marks};
 use crate::partitions::{self, Change, Partitions};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
@@ -163,20 +163,6 @@ pub(crate) fn note_rows(marks: &mut Marks, name: &TableName, table: &CatalogTabl
         }
     }
     mark.see(table);
-}
-
-/// Has the rows of a table read again whose messages have columns that may be either of two, and are left out.
-pub(crate) fn note_unclear(marks: &mut Marks, name: &TableName, columns: &[String]) {
-    let Some(mark) = marks.get_mut(name) else { return };
-    if mark.again != Again::Due {
-        log::warn(&format!(
-            "columns of {name} were dropped, and others made in their places, while the stream was behind: to which of them \
-             values of {} belong cannot be told. They are left out, and the rows are to be read again, beside the stream",
-            columns.join(", ")
-        ));
-    }
-    // The stream may be past what it was noticed at before.
-    mark.read_again(None);
 }
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.

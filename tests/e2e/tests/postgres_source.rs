@@ -12,6 +12,8 @@ mod added;
 mod behind;
 #[path = "postgres_source/columns.rs"]
 mod columns;
+#[path = "postgres_source/doubt.rs"]
+mod doubt;
 #[path = "postgres_source/every_type.rs"]
 mod every_type;
 #[path = "postgres_source/first_rows.rs"]

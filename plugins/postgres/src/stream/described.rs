@@ -1,12 +1,12 @@
 //! A relation as its message and the catalog say of it together.
 
 use tarn_batch::{Column, Table};
-use tarn_sdk::Failure;
+use tarn_sdk::{Failure, Rereads};
 
-use super::numbers::{Known, Unclear};
+use super::numbers::Known;
 use super::relations::{Cell, Replicated};
 use crate::attributes::Attributes;
-use crate::catalog::CatalogTable;
+use crate::catalog::{CatalogTable, Kind};
 use crate::mapped::Mapped;
 use crate::mark::Mark;
 use crate::pgoutput::{Relation, RelationColumn};
@@ -29,13 +29,11 @@ pub(super) struct Described<'a> {
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
     pub(super) writer: Option<u32>,
-    /// Whether the table's rows can be read again, with what a message's columns do not say.
-    pub(super) can_read_again: bool,
+    pub(super) rereads: Rereads,
 }
 
 impl Described<'_> {
-    /// The relation as it is replicated. The types of its columns must have been looked up. Of columns that may be either of
-    /// two nothing is delivered: the rows are to be read again.
+    /// The relation as it is replicated. The types of its columns must have been looked up.
     pub(super) fn replicated(
         &self,
         relation: &Relation<'_>,
@@ -57,30 +55,26 @@ impl Described<'_> {
             is_whole: self.is_whole,
             writer: self.writer,
         });
-        let (numbers, is_clear) = match known.map(|known| known.numbers(columns)) {
-            None => (None, true),
-            Some(Ok(numbers)) => (Some(numbers), true),
-            Some(Err(Unclear { certain })) => (Some(certain), false),
-        };
-        let mut unclear = Vec::new();
+        let told = known.as_ref().map(|known| known.numbers(columns));
+        let in_doubt = known.filter(|_| told == Some(None));
+        let certain =
+            in_doubt.map(|known| self.certain(&known, columns.len()).ok_or_else(|| unclear(mapping)));
+        let certain = certain.transpose()?;
+        let numbers = told.flatten();
         for (at, column) in columns.iter().enumerate() {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
                 continue;
             }
-            if !is_clear && numbers.as_ref().is_some_and(|numbers| numbers[at] == 0) {
-                if column.in_key || !self.can_read_again {
-                    return Err(columns_unclear(mapping));
-                }
-                unclear.push(column.name.to_owned());
+            if certain.as_ref().is_some_and(|certain| at >= certain.len()) {
                 cells.push(Cell::Excluded);
                 continue;
             }
             let column_type = types.get((column.type_oid, column.type_modifier));
             // The catalog may be ahead of a partition's message, but not of its table's.
             let of_root = || self.root?.columns.iter().find(|known| known.name == column.name);
-            let number = match &numbers {
+            let number = match certain.as_ref().or(numbers.as_ref()) {
                 Some(numbers) => Some(numbers[at]),
                 None => of_root().map(|known| known.attribute).filter(|number| *number != 0),
             };
@@ -114,8 +108,19 @@ impl Described<'_> {
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
-        replicated.unclear = unclear;
+        replicated.in_doubt = certain
+            .map(|certain| columns.iter().skip(certain.len()).map(|column| column.name.to_owned()).collect());
         Ok(replicated)
+    }
+
+    /// The numbers of the first columns of a message where those of all are in doubt, if the key is among them and the other
+    /// values are brought by reading the table again.
+    fn certain(&self, known: &Known<'_>, columns: usize) -> Option<Vec<i32>> {
+        let certain = known.certain();
+        let mut key = known.catalog.columns.iter().filter(|column| column.key != 0);
+        let has_key = key.all(|column| certain.contains(&column.attribute));
+        let is_brought = self.rereads == Rereads::All && known.catalog.kind == Kind::Ordinary;
+        (is_brought && has_key && known.catalog.has_key() && certain.len() <= columns).then_some(certain)
     }
 
     /// A column that the stream had and the table still has may only be missing where the publication leaves
@@ -172,7 +177,7 @@ impl Described<'_> {
 }
 
 /// Nothing that the server sends, and nothing that it keeps, tells two columns apart.
-fn columns_unclear(mapping: &MappedTable) -> Failure {
+fn unclear(mapping: &MappedTable) -> Failure {
     let message = "a column was dropped, and another one made in its place, while the stream was behind: to which of the \
                    two values belong cannot be told";
     Failure::permanent("columns_unclear", message)

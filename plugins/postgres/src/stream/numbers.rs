@@ -30,44 +30,21 @@ pub(super) struct Known<'a> {
     pub(super) writer: Option<u32>,
 }
 
-/// The columns of a message where values of one might be taken for those of another.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unclear {
-    /// The numbers that are certain; 0 for the others.
-    pub(super) certain: Vec<i32>,
-}
-
-impl Unclear {
-    /// What lists of numbers agree on.
-    pub(super) fn between<'a>(lists: impl IntoIterator<Item = &'a Vec<i32>>) -> Self {
-        let both = |one: Vec<i32>, other: &Vec<i32>| {
-            one.into_iter().zip(other).map(|(one, other)| if one == *other { one } else { 0 }).collect()
-        };
-        let mut lists = lists.into_iter();
-        let first = lists.next().cloned().unwrap_or_default();
-        Self { certain: lists.fold(first, both) }
-    }
-}
-
 impl Known<'_> {
-    /// The number of each column of a message; 0 where it cannot be told.
-    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Result<Vec<i32>, Unclear> {
-        let numbers = self.numbers_without_generated(columns);
+    /// The number of each column of a message; 0 where it cannot be told, and nothing at all where values of one column
+    /// might be taken for those of another.
+    pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
+        let numbers = self.numbers_without_generated(columns)?;
         if !self.generated.numbers().any(|number| self.was_left_out(number)) {
-            return numbers;
+            return Some(numbers);
         }
         // Before one of them was dropped it may have become a stored one, which messages have.
         let stored = Known { generated: &Attributes::default(), ..*self }.numbers_without_generated(columns);
-        match (numbers, stored) {
-            (Ok(numbers), Ok(stored)) if numbers != stored => Err(Unclear::between([&numbers, &stored])),
-            (Ok(numbers), _) => Ok(numbers),
-            (Err(numbers), Ok(stored)) => Err(Unclear::between([&numbers.certain, &stored])),
-            (Err(numbers), Err(stored)) => Err(Unclear::between([&numbers.certain, &stored.certain])),
-        }
+        stored.is_none_or(|stored| stored == numbers).then_some(numbers)
     }
 
     /// The same where those that were generated before they were dropped are in no message.
-    fn numbers_without_generated(&self, columns: &[RelationColumn<'_>]) -> Result<Vec<i32>, Unclear> {
+    fn numbers_without_generated(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let by_name: Vec<i32> = columns.iter().map(|column| self.by_name(column)).collect();
         let mut numbers = by_name.clone();
         self.distrust(&mut numbers);
@@ -82,15 +59,15 @@ impl Known<'_> {
         let doubted =
             numbers.iter().zip(&others).map(|(number, other)| if number == other { 0 } else { *number });
         match self.by_drops(columns, &doubted.collect::<Vec<_>>(), &others) {
-            Told::Numbers(numbers) => return Ok(numbers),
-            Told::Unclear(unclear) => return Err(unclear),
+            Told::Numbers(numbers) => return Some(numbers),
+            Told::Unclear => return None,
             Told::Nothing => {}
         }
         if let Some(delivered) = self.as_delivered(&by_name, &numbers) {
-            return Ok(delivered);
+            return Some(delivered);
         }
         self.fill(columns, &mut numbers);
-        Ok(numbers)
+        Some(numbers)
     }
 
     /// Whether a column is gone that the stream did not have because it was generated.

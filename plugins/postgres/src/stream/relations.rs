@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tarn_batch::{Table, TableIndex};
-use tarn_sdk::{Description, Failure, Fill, Rereads, log};
+use tarn_sdk::{Description, Failure, Fill, log};
 
 use super::asked::Asked;
 use super::described::Described;
@@ -81,10 +81,10 @@ pub(crate) struct Replicated {
     fills: Vec<Fill>,
     /// Places of columns that the stream had before.
     delivered: Vec<usize>,
-    /// Columns that may be either of two, and are left out.
-    pub(super) unclear: Vec<String>,
     /// Whether its columns are what the stream had before.
     novelty: Novelty,
+    /// The names of columns that are left out, because it cannot be told which ones of the table they are.
+    pub(super) in_doubt: Option<Vec<String>>,
     /// Its place in the batch of a generation.
     index: Option<(u64, TableIndex)>,
 }
@@ -128,8 +128,8 @@ impl Replicated {
             again: Again::No,
             fills: Vec::new(),
             delivered: Vec::new(),
-            unclear: Vec::new(),
             novelty: Novelty::None,
+            in_doubt: None,
             index: None,
         }
     }
@@ -178,7 +178,7 @@ impl Replicated {
     /// The numbers of its columns, where each is known.
     pub(super) fn attributes(&self) -> Option<Attributes> {
         let columns = &self.mapped.table.columns;
-        let known = columns.iter().all(|column| column.attribute != 0);
+        let known = self.in_doubt.is_none() && columns.iter().all(|column| column.attribute != 0);
         known.then(|| columns.iter().map(|column| column.attribute).collect())
     }
 
@@ -422,7 +422,7 @@ impl Relations {
             generated: &generated,
             is_whole,
             writer,
-            can_read_again: settings.rereads == Rereads::All,
+            rereads: settings.rereads,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {
@@ -430,9 +430,7 @@ impl Relations {
             replicated.delivered = replicated.places_of(&delivered, catalog);
             let joined = match self.marks.get(&mapping.name) {
                 Some(mark) if turn == Turn::First => {
-                    if replicated.unclear.is_empty() {
-                        described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
-                    }
+                    described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
                     joined(&replicated, catalog, mark, &self.server, side, settings)?
                 }
                 _ => Attributes::default(),
@@ -445,10 +443,10 @@ impl Relations {
                 surroundings::note_rows(self.marks.change(), &mapping.name, catalog, settings.rereads);
                 self.is_behind_marks = true;
             }
-            if !replicated.unclear.is_empty() && turn == Turn::First {
-                surroundings::note_unclear(self.marks.change(), &mapping.name, &replicated.unclear);
-                self.is_behind_marks = true;
-            }
+        }
+        if let Some(columns) = &replicated.in_doubt {
+            read_for_doubt(self.marks.change(), &mapping.name, columns);
+            self.is_behind_marks = true;
         }
         if before == Some(&replicated.mapped) {
             match self.places.get(&relation.oid).map(|place| &mut self.entries[*place]) {
@@ -543,6 +541,20 @@ impl Relations {
         }
         Ok(None)
     }
+}
+
+/// Has a table read again of which columns are left out.
+fn read_for_doubt(marks: &mut Marks, name: &TableName, columns: &[String]) {
+    let Some(mark) = marks.get_mut(name) else { return };
+    if mark.again != Again::Due {
+        log::warn(&format!(
+            "a column of {name} was dropped, and another one made in its place, while the stream was behind: to which of the two \
+             values belong cannot be told. Values of {} are left out until the rows are read again, beside the stream",
+            columns.join(", ")
+        ));
+    }
+    // The stream may be past the place that it was noticed at before.
+    mark.read_again(None);
 }
 
 fn log_change(before: &Table, after: &Table) {

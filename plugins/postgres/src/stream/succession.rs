@@ -11,7 +11,7 @@
 //! Within one transaction the catalog has the number of the command, for drops as for the last change of each column that is
 //! there. After a drop, what was last changed before it has its name and type of now.
 
-use super::numbers::{Known, Unclear};
+use super::numbers::Known;
 use crate::catalog::{CatalogColumn, Dropped};
 use crate::pgoutput::RelationColumn;
 
@@ -23,7 +23,7 @@ pub(super) enum Told {
     /// Nothing: none was dropped that it might have had, or what is known does not go together.
     Nothing,
     /// Numbers of transactions say one thing, names another, and both can be.
-    Unclear(Unclear),
+    Unclear,
 }
 
 impl Known<'_> {
@@ -61,15 +61,30 @@ impl Known<'_> {
                 let mut left = fitting.iter().filter(may_be);
                 match (left.next(), left.next()) {
                     (Some(one), None) => Told::Numbers((*one).clone()),
-                    _ => Told::Unclear(Unclear::between(lists.iter().flatten())),
+                    _ => Told::Unclear,
                 }
             }
             (Some(told), [one]) if self.was_named_otherwise(columns, told, one) => {
                 Told::Numbers((*one).clone())
             }
-            (Some(_), _) => Told::Unclear(Unclear::between(lists.iter().flatten())),
+            (Some(_), _) => Told::Unclear,
             (None, _) => Told::Nothing,
         }
+    }
+
+    /// The numbers of the first columns of a message, whatever of the table was dropped when: those that the stream had last
+    /// and the table still has, up to where one that is gone, or was not there for the stream, may stand between.
+    pub(super) fn certain(&self) -> Vec<i32> {
+        if !self.excluded.is_empty() {
+            return Vec::new();
+        }
+        let dropped = self.catalog.dropped.iter().map(|dropped| dropped.attribute);
+        let others = self.catalog.columns.iter().map(|column| column.attribute);
+        let doubtful = dropped
+            .filter(|number| self.is_near(*number) || self.was_left_out(*number))
+            .chain(others.filter(|number| !self.delivered.contains(*number)));
+        let end = doubtful.min().unwrap_or(self.catalog.attributes_made + 1);
+        (1..end).filter(|number| self.delivered.contains(*number)).collect()
     }
 
     /// Whether a message may have a column of this number without the catalog's telling.
@@ -164,19 +179,11 @@ mod tests {
 
     impl Case<'_> {
         fn numbers(&self, writer: u32, message: &[&str]) -> Option<Vec<i32>> {
-            self.told(writer, message).ok()
+            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
+            self.numbers_of(writer, &message)
         }
 
         fn numbers_of(&self, writer: u32, message: &[(&str, u32)]) -> Option<Vec<i32>> {
-            self.told_of(writer, message).ok()
-        }
-
-        fn told(&self, writer: u32, message: &[&str]) -> Result<Vec<i32>, Unclear> {
-            let message: Vec<_> = message.iter().map(|&name| (name, 23)).collect();
-            self.told_of(writer, &message)
-        }
-
-        fn told_of(&self, writer: u32, message: &[(&str, u32)]) -> Result<Vec<i32>, Unclear> {
             let columns = self.delivered.iter().map(|&(attribute, name)| Column {
                 name: name.to_owned(),
                 data_type: Type::Int4,
@@ -268,13 +275,36 @@ mod tests {
         let case =
             |is_fresh, old| Case { now: &now, delivered: old, excluded: &[], generated: &[], is_fresh };
         let (same, other): (&[_], &[_]) = (&[(1, "id"), (2, "a")], &[(1, "id"), (2, "z")]);
-        let unclear = || Err(Unclear { certain: vec![1, 0] });
-        assert_eq!(case(true, same).told(BEFORE, &["id", "a"]), unclear());
-        assert_eq!(case(false, same).told(BEFORE, &["id", "a"]), unclear());
+        assert_eq!(case(true, same).numbers(BEFORE, &["id", "a"]), None);
+        assert_eq!(case(false, same).numbers(BEFORE, &["id", "a"]), None);
         assert_eq!(case(false, same).numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
+    }
+
+    #[test]
+    fn columns_before_those_in_doubt_are_certain() {
+        let certain = |now: &CatalogTable, delivered: &[i32], excluded: &[String]| {
+            let delivered = delivered.iter().copied().collect();
+            let known = Known {
+                catalog: now,
+                before: None,
+                delivered: &delivered,
+                generated: &Attributes::default(),
+                excluded,
+                is_whole: true,
+                writer: Some(BEFORE),
+            };
+            known.certain()
+        };
+        let now = catalog(&[(1, "id"), (3, "b"), (5, "c"), (6, "a")], &[(2, 10), (4, DROP)]);
+        assert_eq!(certain(&now, &[1, 3, 4, 5], &[]), [1, 3]);
+        // 2 was dropped before the stream's last description, or after it.
+        assert_eq!(certain(&now, &[1, 2, 3, 4, 5], &[]), [1]);
+        // 3 may have come since, by a publication that left it out.
+        assert_eq!(certain(&now, &[1, 4, 5], &[]), [1]);
+        assert_eq!(certain(&now, &[1, 3, 4, 5], &["secret".to_owned()]), [0; 0]);
     }
 
     #[test]
@@ -329,16 +359,15 @@ mod tests {
         let now = |name: &'static str| catalog(&[(1, "id"), (2, "a"), (4, name)], &[(3, DROP)]);
         let numbers = |now: &CatalogTable, writer, message: &[&str]| {
             let delivered = &[(1, "id"), (2, "a")];
-            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.told(writer, message)
+            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.numbers(writer, message)
         };
         for writer in [BEFORE, DROP, AFTER] {
-            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Ok(vec![1, 2]));
-            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Ok(vec![1, 2, 4]));
+            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Some(vec![1, 2]));
+            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Some(vec![1, 2, 4]));
         }
         // It may have become a stored one for a while.
-        let unclear = Err(Unclear { certain: vec![1, 2, 0] });
-        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), unclear);
-        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Ok(vec![1, 2, 4]));
+        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), None);
+        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Some(vec![1, 2, 4]));
     }
 
     #[test]

@@ -80,27 +80,6 @@ fn a_column_dropped_at_the_end_while_the_stream_lags_is_not_the_one_that_follows
 }
 
 #[test]
-fn a_column_that_may_be_either_of_two_stops_the_stream_with_the_remedy() {
-    // B091: never a value of the one in the other.
-    let failure = behind(
-        "either",
-        &[
-            "INSERT INTO $t VALUES (1, 1)",
-            "ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int",
-            "INSERT INTO $t VALUES (2, 2)",
-        ],
-    )
-    .expect_err("it cannot be told");
-    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("columns_unclear", "public.either"));
-    assert!(failure.hint.contains("resync"), "{}", failure.hint);
-    // Only rows from after it.
-    let later =
-        behind("later", &["ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int", "INSERT INTO $t VALUES (2, 2)"]);
-    let expected = [[("id", 1), ("a", 2)], [("id", 1), ("a", 3)]];
-    assert_eq!(later.expect("told apart"), expected.map(|columns| numbered(&columns)));
-}
-
-#[test]
 fn columns_that_come_and_go_within_one_transaction_are_told_by_the_order_of_its_commands() {
     // B091.
     let all = behind(

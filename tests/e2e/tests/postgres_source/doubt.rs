@@ -1,0 +1,111 @@
+//! Columns of which nothing tells which ones of a table they are.
+
+use std::collections::BTreeMap;
+
+use tarn_batch::Op;
+use tarn_harness::until;
+use tarn_sdk::{Failure, Limits, Rereads, SourceConfig};
+
+use crate::fixture::{Seen, Source, config, limits, rows, source};
+use crate::server;
+
+/// A stream that is behind a change of a table's columns.
+fn behind(name: &str, rereads: Rereads, statements: &[&str]) -> Source {
+    let server = server();
+    server.query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, v int, a int)"));
+    let config = SourceConfig { rereads, ..config(name, &[&format!("public.{name}")]) };
+    let mut source = source(server, config);
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    for statement in statements {
+        server.query(&statement.replace("$t", name));
+    }
+    source.open(&start).expect("the stream");
+    source
+}
+
+/// The columns of a description, and the rows that follow.
+type Delivered = (Vec<(String, i32)>, Vec<Seen>);
+
+fn read(source: &mut Source) -> Result<Vec<Delivered>, Failure> {
+    let changes = source.read(Limits { wait_ms: 50, ..limits(1000) })?;
+    let mut columns = Vec::new();
+    for described in changes.schema {
+        let names = described.table.columns.into_iter();
+        columns = names.map(|column| (column.name, column.attribute)).collect();
+    }
+    Ok(vec![(columns, rows(&changes.batch))])
+}
+
+const REPLACED: [&str; 3] = [
+    "INSERT INTO $t VALUES (1, 1, 1), (3, 3, 3); UPDATE $t SET v = 10 WHERE id = 1; DELETE FROM $t WHERE id = 3",
+    "ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int",
+    "INSERT INTO $t VALUES (2, 2, 2)",
+];
+
+#[test]
+fn a_column_that_may_be_either_of_two_stops_a_stream_that_reads_no_rows_again_with_the_remedy() {
+    // B091: never a value of the one in the other.
+    for rereads in [Rereads::None, Rereads::LeftOut] {
+        let name = format!("either_{rereads:?}").to_lowercase();
+        let mut source = behind(&name, rereads, &REPLACED);
+        let failure = read(&mut source).expect_err("it cannot be told");
+        assert_eq!((failure.code.as_str(), failure.table), ("columns_unclear", format!("public.{name}")));
+        assert!(failure.hint.contains("resync"), "{}", failure.hint);
+        source.teardown().expect("no failure");
+    }
+    // Only rows from after it.
+    let mut source = behind("later", Rereads::None, &REPLACED[1..]);
+    let delivered = until("a row", || {
+        read(&mut source).expect("told apart").into_iter().find(|(_, rows)| !rows.is_empty())
+    });
+    let expected = [("id", 1), ("v", 2), ("a", 4)].map(|(name, number)| (name.to_owned(), number));
+    assert_eq!(delivered.0, expected);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_that_may_be_either_of_two_is_left_out_until_the_rows_are_read_again() {
+    let mut source = behind("either", Rereads::All, &REPLACED);
+    let mut columns = vec![Vec::new()];
+    let mut table: BTreeMap<String, Seen> = BTreeMap::new();
+    let expected = [["1", "10", "NULL"], ["2", "2", "2"]];
+    until("all values are there", || {
+        for (described, rows) in read(&mut source).expect("the stream goes on") {
+            if !described.is_empty() {
+                columns.push(described);
+            }
+            for row in rows {
+                let key = row.before.iter().chain(&row.after).next().expect("a key").clone();
+                if table.get(&key).is_none_or(|known| known.version < row.version) {
+                    table.insert(key, row);
+                }
+            }
+        }
+        let there = table.values().filter(|row| row.op != Op::Delete).map(|row| &row.after);
+        there.eq(expected.iter()).then_some(())
+    });
+    let named = |columns: &[(&str, i32)]| -> Vec<(String, i32)> {
+        columns.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+    };
+    let all = named(&[("id", 1), ("v", 2), ("a", 4)]);
+    assert_eq!(columns[1..], [named(&[("id", 1), ("v", 2)]), all]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_key_that_is_in_doubt_stops_the_stream() {
+    let server = server();
+    server.query("CREATE TABLE key_in_doubt (a int, id int PRIMARY KEY)");
+    let mut source = source(server, config("key_in_doubt", &["public.key_in_doubt"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    server.query("INSERT INTO key_in_doubt VALUES (1, 1)");
+    server.query("ALTER TABLE key_in_doubt DROP a, DROP id");
+    server.query("ALTER TABLE key_in_doubt ADD a int, ADD id int");
+    server.query("TRUNCATE key_in_doubt; ALTER TABLE key_in_doubt ADD PRIMARY KEY (id)");
+    source.open(&start).expect("the stream");
+    let failure = until("it is told", || read(&mut source).err());
+    assert_eq!(failure.code, "columns_unclear", "{failure}");
+    source.teardown().expect("no failure");
+}
