@@ -1,6 +1,6 @@
 //! Columns of messages that the catalog is ahead of.
 
-use tarn_sdk::Failure;
+use tarn_sdk::{Failure, Rereads, SourceConfig};
 
 use crate::fixture::{config, limits, source};
 use crate::server;
@@ -17,7 +17,8 @@ fn behind(name: &str, statements: &[&str]) -> Result<Told, Failure> {
 fn behind_of(name: &str, definition: &str, statements: &[&str]) -> Result<Told, Failure> {
     let server = server();
     server.query(&format!("CREATE TABLE {name} {definition}"));
-    let mut source = source(server, config(name, &[&format!("public.{name}")]));
+    let config = SourceConfig { rereads: Rereads::None, ..config(name, &[&format!("public.{name}")]) };
+    let mut source = source(server, config);
     source.schema().expect("the schema");
     let start = source.setup().expect("a slot");
     for statement in statements {

@@ -1,7 +1,7 @@
 //! A server that was put back to an earlier time is told from one that has what was replicated.
 
 use tarn_harness::{Postgres, until};
-use tarn_sdk::FailureClass;
+use tarn_sdk::{FailureClass, Limits};
 
 use crate::fixture::{Aside, Seen, Source, config, limits, rows, source, spooling_source, stream};
 
@@ -26,6 +26,18 @@ fn grow(server: &Postgres, beyond: &str) {
     });
 }
 
+/// The position at which nothing is left before a place, once the server has it confirmed.
+fn confirmed_beyond(server: &Postgres, source: &mut Source, place: &str) -> Vec<u8> {
+    let confirmed = "SELECT confirmed_flush_lsn FROM pg_replication_slots";
+    until("the position moves", || {
+        let changes = source.read(Limits { wait_ms: 50, ..limits(10) }).expect("changes");
+        assert_eq!(changes.rows, 0);
+        source.confirm(&changes.position).expect("confirmed");
+        let has_passed = server.scalar(&format!("SELECT ({confirmed}) >= '{place}'"));
+        (has_passed.as_deref() == Some("t")).then_some(changes.position)
+    })
+}
+
 fn ids(seen: &[Seen]) -> Vec<&str> {
     seen.iter().map(|row| row.after[0].as_str()).collect()
 }
@@ -41,10 +53,11 @@ fn a_server_that_was_put_back_to_before_what_was_replicated_is_refused_also_once
     let mut source = self::source(&server, config("kept", &["public.kept"]));
     server.query("INSERT INTO kept VALUES (2, 'given up')");
     source.open(&position).expect("the stream");
-    let (_, positions) = stream(&mut source, 1, 10).expect("a row");
-    source.confirm(&positions[0]).expect("confirmed");
-    drop(source);
+    stream(&mut source, 1, 10).expect("a row");
+    // Its transaction, too, is known to have ended.
     let end = server.scalar(END).expect("a place");
+    let position = confirmed_beyond(&server, &mut source, &end);
+    drop(source);
     server.stop();
     server.put_back();
     server.start_again();
@@ -54,8 +67,8 @@ fn a_server_that_was_put_back_to_before_what_was_replicated_is_refused_also_once
     // Neither the first attempt nor what it confirms changes what the second one sees.
     for _ in 0..2 {
         let mut source = self::source(&server, config("kept", &["public.kept"]));
-        source.open(&positions[0]).expect("the stream");
-        source.confirm(&positions[0]).expect("it is not passed on");
+        source.open(&position).expect("the stream");
+        source.confirm(&position).expect("it is not passed on");
         let failure = until("it is told", || source.read(limits(10)).err());
         assert_eq!(
             (failure.class, failure.code.as_str()),
@@ -80,14 +93,7 @@ fn a_server_that_was_put_back_to_after_what_was_replicated_goes_on_with_all_that
     let end = server.scalar(END).expect("a place");
     grow(&server, &end);
     let end = server.scalar(END).expect("a place");
-    let confirmed = "SELECT confirmed_flush_lsn FROM pg_replication_slots";
-    let position = until("the position moves", || {
-        let changes = source.read(tarn_sdk::Limits { wait_ms: 50, ..limits(10) }).expect("changes");
-        assert_eq!(changes.rows, 0);
-        source.confirm(&changes.position).expect("confirmed");
-        let has_passed = server.scalar(&format!("SELECT ({confirmed}) >= '{end}'"));
-        (has_passed.as_deref() == Some("t")).then_some(changes.position)
-    });
+    let position = confirmed_beyond(&server, &mut source, &end);
     drop(source);
     let end = server.scalar(END).expect("a place");
     server.stop();

@@ -11,7 +11,7 @@ use super::table::{Column, Identity, KEYS_MAX, Layout, Table};
 /// Changes a table, as the program knows it and by statements.
 pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     let name = table.name.clone();
-    match dice.below(15) {
+    match dice.below(17) {
         0..=2 => add(dice, table),
         3 | 4 => match take(dice, table) {
             Some(column) => {
@@ -21,9 +21,11 @@ pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
             None => add(dice, table),
         },
         5 => match take(dice, table) {
-            // Dropped, and made again under its name, of another type.
+            // Dropped, and made again under its name, mostly of another type.
             Some(column) => {
-                let again = Column { name: column.name.clone(), kind: dice.pick(super::kind::KINDS) };
+                let is_other = dice.chance(70) || table.layout != Layout::Plain;
+                let kind = if is_other { dice.pick(super::kind::KINDS) } else { column.kind };
+                let again = Column { name: column.name.clone(), kind };
                 let statement = format!("ALTER TABLE {name} ADD {} {}", again.name, again.kind.sql);
                 table.columns.push(again);
                 let drop = format!("ALTER TABLE {name} DROP {}", column.name);
@@ -50,6 +52,7 @@ pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
         10 => identity(dice, table),
         11 | 12 => convert(dice, table),
         13 => add_with_values(dice, table),
+        14 | 15 => generated(dice, table),
         _ => match table.layout {
             Layout::Plain => default_or_null(dice, table),
             Layout::Partitioned { .. } => statement::partition(dice, table),
@@ -186,6 +189,34 @@ fn identity(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     };
     table.identity = identity;
     vec![format!("ALTER TABLE {} REPLICA IDENTITY {sql}", table.name)]
+}
+
+/// Adds a generated column, or does to one what makes room for others or makes it one of them.
+fn generated(dice: &mut Dice, table: &mut Table) -> Vec<String> {
+    let name = table.name.clone();
+    let number = table.columns_made;
+    table.columns_made += 1;
+    let added = format!("g{number}");
+    if table.generated.is_empty() || dice.chance(30) {
+        table.generated.push(added.clone());
+        return vec![format!(
+            "ALTER TABLE {name} ADD {added} bigint GENERATED ALWAYS AS (n::bigint * {number}) STORED"
+        )];
+    }
+    let place = dice.place(table.generated.len());
+    match dice.below(4) {
+        0 => {
+            let from = std::mem::replace(&mut table.generated[place], added.clone());
+            vec![format!("ALTER TABLE {name} RENAME {from} TO {added}")]
+        }
+        1 => {
+            let stored = table.generated.remove(place);
+            let statement = format!("ALTER TABLE {name} ALTER {stored} DROP EXPRESSION");
+            table.columns.push(Column { name: stored, kind: Kind::named("int8") });
+            vec![statement]
+        }
+        _ => vec![format!("ALTER TABLE {name} DROP {}", table.generated.remove(place))],
+    }
 }
 
 /// Changes that show in later rows only.

@@ -84,6 +84,8 @@ pub struct Table {
     pub columns_made: usize,
     /// Names of columns that were dropped.
     pub dropped: Vec<String>,
+    /// Names of generated columns, which no side but the source has.
+    pub generated: Vec<String>,
     /// Whether its column `parent` refers to the first table.
     pub is_child: bool,
 }
@@ -105,6 +107,7 @@ impl Table {
             layout: Layout::Plain,
             columns_made: 0,
             dropped: Vec::new(),
+            generated: vec!["twice".to_owned()],
             is_child: false,
         };
         for _ in 0..3 + dice.below(8) {
