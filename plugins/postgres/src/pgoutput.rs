@@ -104,6 +104,8 @@ pub(crate) struct Relation<'a> {
     pub(crate) identity: u8,
     count: u16,
     columns: &'a [u8],
+    /// The message behind its tag.
+    message: &'a [u8],
 }
 
 /// A column of a relation.
@@ -129,6 +131,13 @@ pub(crate) enum Datum<'a> {
 pub(crate) struct Tuple<'a> {
     count: u16,
     columns: &'a [u8],
+}
+
+impl Relation<'_> {
+    /// The message as it comes from within a block, whatever the transaction.
+    pub(crate) fn in_block(&self) -> Vec<u8> {
+        [&[b'R', 0, 0, 0, 0], self.message].concat()
+    }
 }
 
 impl<'a> Tuple<'a> {
@@ -249,6 +258,7 @@ fn body(tag: u8, mut reader: Reader<'_>) -> Result<Message<'_>, Damaged> {
             Message::Commit { end: reader.u64()? }
         }
         b'R' => Message::Relation(Relation {
+            message: reader.0,
             oid: reader.u32()?,
             schema: match reader.string()? {
                 // The server leaves its own schema out.

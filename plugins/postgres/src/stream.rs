@@ -46,7 +46,7 @@ use crate::surroundings::Surroundings;
 use crate::type_catalog::Types;
 use again::Rereading;
 use deferred::Deferred;
-use history::{History, in_block};
+use history::History;
 use in_progress::{Committed, InProgress};
 use loading::{Found, When};
 use outgoing::Outgoing;
@@ -378,7 +378,7 @@ impl Decoding {
             return Ok(Step::Taken);
         }
         let message = message(data)?;
-        if self.is_passing() && self.passes(&message, || in_block(data)) {
+        if self.is_passing() && self.passes(&message) {
             return Ok(Step::Taken);
         }
         self.take_message(message, side, settings, out)
@@ -406,8 +406,7 @@ impl Decoding {
         }
         let step = match message_in_progress(committed.message()) {
             Ok((part, message))
-                if (committed.is_undone(part) || self.is_passing())
-                    && self.passes(&message, || committed.message().to_vec()) =>
+                if (committed.is_undone(part) || self.is_passing()) && self.passes(&message) =>
             {
                 Ok(Step::Taken)
             }
@@ -476,6 +475,7 @@ impl Decoding {
         let (oid, turn) = (relation.oid, self.turn());
         let writer = self.transaction.map(|transaction| transaction.number);
         let learned = self.relations.learn(relation, turn, writer, side, settings, &mut self.types)?;
+        self.deferred.doubt(&relation, self.relations.is_in_doubt(&learned, oid));
         if let Learned::Changed(changed) = learned {
             if out.writer.rows() > 0 {
                 return Ok(Step::Left);

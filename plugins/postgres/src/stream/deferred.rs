@@ -6,6 +6,10 @@
 //! that counts: had the part changed the relation, the server would have described it again before that row, for it
 //! forgets after each block what the block's transaction changed. Until then the description waits, also beyond the end of
 //! the transaction: the server remembers that it sent it.
+//!
+//! The same goes for a description of which it cannot be told with its own transaction which ones of the table its columns
+//! are. It holds for the transactions that follow, and with the number of one of these it may be told: so it waits for the
+//! first row of each.
 
 use std::collections::HashMap;
 
@@ -13,34 +17,54 @@ use tarn_sdk::Failure;
 
 use super::{Decoding, Outgoing, Step, oids};
 use crate::peer::Peer;
-use crate::pgoutput::{Damaged, Message, message_in_progress};
+use crate::pgoutput::{Damaged, Message, Relation, message_in_progress};
 use crate::settings::Settings;
 use crate::side::Side;
 
 /// Descriptions that wait, each as its message from within a block, by the number of the relation.
 #[derive(Debug, Default)]
-pub(super) struct Deferred(HashMap<u32, Vec<u8>>);
+pub(super) struct Deferred {
+    waiting: HashMap<u32, Vec<u8>>,
+    /// Those that wait for the next transaction.
+    in_doubt: HashMap<u32, Vec<u8>>,
+}
 
 impl Deferred {
     /// None waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Whether the message of a relation waits.
     pub(super) fn has(&self, relation: u32) -> bool {
-        self.0.contains_key(&relation)
+        self.waiting.contains_key(&relation)
     }
 
     /// Lets a message wait, instead of an earlier one.
-    pub(super) fn put(&mut self, relation: u32, message: &[u8]) {
-        self.0.insert(relation, message.to_vec());
+    pub(super) fn put(&mut self, relation: u32, message: Vec<u8>) {
+        self.waiting.insert(relation, message);
     }
 
     /// The message that waits for a row of a relation. It waits no more.
     pub(super) fn take(&mut self, relation: u32) -> Option<Vec<u8>> {
-        self.0.remove(&relation)
+        self.waiting.remove(&relation)
+    }
+
+    /// Keeps a description that is in doubt, or forgets the one that was.
+    pub(super) fn doubt(&mut self, relation: &Relation<'_>, is_in_doubt: bool) {
+        if is_in_doubt {
+            self.in_doubt.insert(relation.oid, relation.in_block());
+        } else if !self.in_doubt.is_empty() {
+            self.in_doubt.remove(&relation.oid);
+        }
+    }
+
+    /// Has those in doubt wait for rows of a transaction, unless later ones do.
+    pub(super) fn begin(&mut self) {
+        for (relation, message) in self.in_doubt.drain() {
+            self.waiting.entry(relation).or_insert(message);
+        }
     }
 }
 
@@ -72,7 +96,7 @@ impl Decoding {
                 Err(damaged) => Err(damaged.into()),
             };
             if !matches!(step, Ok(Step::Taken)) {
-                self.deferred.put(oid, &waiting);
+                self.deferred.put(oid, waiting);
                 return step;
             }
         }

@@ -86,9 +86,9 @@ impl Decoding {
 
     /// Passes over a message that belongs to nothing that is delivered. A description waits for a row that is; what is
     /// known of a type is looked up anew, which is right in any case.
-    pub(super) fn passes(&mut self, message: &Message<'_>, in_block: impl FnOnce() -> Vec<u8>) -> bool {
+    pub(super) fn passes(&mut self, message: &Message<'_>) -> bool {
         match message {
-            Message::Relation(relation) => self.deferred.put(relation.oid, &in_block()),
+            Message::Relation(relation) => self.deferred.put(relation.oid, relation.in_block()),
             Message::Insert { .. } | Message::Update { .. } | Message::Delete { .. } => {}
             Message::Truncate { .. } => {}
             Message::Logged(logged) if logged.transactional => {}
@@ -107,6 +107,7 @@ impl Decoding {
                 resume.filter(|partial| partial.commit == commit).unwrap_or(none)
             }
         };
+        self.deferred.begin();
         let (rows, messages, replicated) = (0, 0, 0);
         self.transaction =
             Some(Transaction { commit, commit_time_us, number, rows, messages, replicated, before });
@@ -133,12 +134,6 @@ impl Decoding {
         }
         Ok(())
     }
-}
-
-/// A message of a transaction that came whole, as it comes from within a block.
-pub(super) fn in_block(data: &[u8]) -> Vec<u8> {
-    let (tag, rest) = data.split_at(data.len().min(1));
-    [tag, &[0; 4], rest].concat()
 }
 
 #[cfg(test)]

@@ -325,6 +325,17 @@ impl Relations {
         self.places.contains_key(&oid)
     }
 
+    /// Whether it cannot be told which ones of the table the columns of a relation are that was learned.
+    pub(super) fn is_in_doubt(&self, learned: &Learned, oid: u32) -> bool {
+        let known = || self.places.get(&oid).map(|place| &self.entries[*place]);
+        match learned {
+            Learned::Changed(changed) => changed.in_doubt.is_some(),
+            Learned::Known => {
+                matches!(known(), Some(Known::Mapped(known)) if known.in_doubt.is_some())
+            }
+        }
+    }
+
     /// A relation, unless it is none of the mirror's.
     #[inline]
     pub(super) fn get(&mut self, oid: u32) -> Result<Option<&mut Replicated>, Failure> {
@@ -451,7 +462,9 @@ impl Relations {
         if before == Some(&replicated.mapped) {
             match self.places.get(&relation.oid).map(|place| &mut self.entries[*place]) {
                 // Its tuples may have other columns all the same, which are left out.
-                Some(Known::Mapped(known)) => known.cells = replicated.cells,
+                Some(Known::Mapped(known)) => {
+                    (known.cells, known.in_doubt) = (replicated.cells, replicated.in_doubt);
+                }
                 Some(Known::Ignored) | None => {}
             }
             self.catch_up_with_marks();
