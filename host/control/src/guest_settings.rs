@@ -53,6 +53,7 @@ pub(crate) fn source(
         "relations": relations,
         "inProgress": spec.env.get(IN_PROGRESS).is_some_and(|value| value == "true"),
         "rereads": rereads(spec, destination),
+        "wholeRows": !spec.script.is_empty(),
     })
     .to_string()
 }

@@ -173,9 +173,15 @@ pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<TableName
     rows.iter().map(|row| Ok(TableName::new(text(row, 0)?, text(row, 1)?))).collect()
 }
 
+/// The partitions of `c`, and theirs.
+const BELOW: &str = "WITH RECURSIVE below (relid) AS
+    (SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = c.oid UNION ALL
+     SELECT i.inhrelid FROM below JOIN pg_catalog.pg_inherits AS i ON i.inhparent = below.relid)";
+
 fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Failure> {
     // The key is the index that identifies rows in the log: the one chosen for it, else the primary key. A row of the
-    // catalog keeps the number of its command until another transaction locks or changes it, even in vain.
+    // catalog keeps the number of its command until another transaction locks or changes it, even in vain. Everything is of
+    // one snapshot: the server's functions for partitions and files wait for who changes a table, and tell of what comes then.
     let rows = side.read(&format!(
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident,
                 a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
@@ -183,16 +189,15 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                           WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0),
                 a.xmin,
                 CASE c.relkind WHEN 'p' THEN
-                  (SELECT coalesce(sum(pg_catalog.pg_relation_filenode(t.relid)::bigint), 0) % 4294967296
-                   FROM pg_catalog.pg_partition_tree(c.oid) AS t WHERE t.isleaf)
-                ELSE coalesce(pg_catalog.pg_relation_filenode(c.oid)::bigint, 0) END,
+                  ({BELOW} SELECT coalesce(sum(l.relfilenode::bigint), 0) % 4294967296
+                   FROM below JOIN pg_catalog.pg_class AS l ON l.oid = below.relid)
+                ELSE c.relfilenode::bigint END,
                 CASE WHEN a.atthasmissing THEN pg_catalog.array_to_string(a.attmissingval, '')
                 WHEN c.relkind = 'p' AND a.atthasdef THEN
-                  (SELECT CASE WHEN count(DISTINCT m.value) = 1 THEN min(m.value) END
-                   FROM (SELECT pg_catalog.array_to_string(l.attmissingval, '') AS value
-                         FROM pg_catalog.pg_partition_tree(c.oid) AS t
-                         JOIN pg_catalog.pg_attribute AS l ON l.attrelid = t.relid AND l.attname = a.attname
-                         WHERE t.isleaf AND l.atthasmissing) AS m)
+                  ({BELOW} SELECT CASE WHEN count(DISTINCT m.value) = 1 THEN min(m.value) END
+                   FROM (SELECT pg_catalog.array_to_string(l.attmissingval, '') AS value FROM below
+                         JOIN pg_catalog.pg_attribute AS l ON l.attrelid = below.relid AND l.attname = a.attname
+                         WHERE l.atthasmissing) AS m)
                 END,
                 a.atthasdef OR a.attidentity <> '', c.relnatts, a.attisdropped, d.xmin,
                 CASE WHEN a.xmax = '0'::xid THEN a.cmin END

@@ -146,6 +146,19 @@ pub(crate) fn rows_of(
     Ok(format!("({})", selects.join(" UNION ALL ")))
 }
 
+/// A table of a statement's: the partitions below these tables, each with its root, and the one that it is put below by which
+/// transaction. It is of the statement's snapshot, as the rest: the server's own function waits for whoever changes one of
+/// them, and has them as they are then.
+fn below(tables: &str) -> String {
+    format!(
+        "below (root, relid, parent, linked_by) AS
+         (SELECT i.inhparent, i.inhrelid, i.inhparent, i.xmin
+          FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({tables}) UNION ALL
+          SELECT below.root, i.inhrelid, i.inhparent, i.xmin
+          FROM below JOIN pg_catalog.pg_inherits AS i ON i.inhparent = below.relid)"
+    )
+}
+
 /// The partitions of tables, by the tables' numbers and their own.
 fn leaves(
     side: &mut impl Reads,
@@ -153,15 +166,13 @@ fn leaves(
 ) -> Result<HashMap<u32, HashMap<u32, Leaf>>, Failure> {
     let tables: Vec<String> = tables.map(|oid| oid.to_string()).collect();
     let rows = side.read(&format!(
-        "SELECT r.oid, t.relid::oid, t.parentrelid::oid, t.isleaf AND c.relkind = 'r', i.xmin, n.nspname, c.relname,
-                c.relfilenode, c.relpages = 0 AND c.reltuples <= 0
-         FROM pg_catalog.pg_class AS r
-         CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
+        "WITH RECURSIVE {}
+         SELECT t.root, t.relid, t.parent, c.relkind = 'r', t.linked_by, n.nspname, c.relname, c.relfilenode,
+                c.relpages = 0 AND c.reltuples <= 0
+         FROM below AS t
          JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
-         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-         JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = t.relid AND i.inhparent = t.parentrelid
-         WHERE t.level > 0 AND r.oid IN ({})",
-        tables.join(", ")
+         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace",
+        below(&tables.join(", "))
     ))?;
     // Where each is put, and by which transaction.
     let mut links: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
@@ -227,15 +238,16 @@ pub(crate) fn unlogged<'t>(
     let mut unlogged = Vec::new();
     for tables in tables.chunks(CATALOG_TABLES_MAX) {
         let rows = side.read(&format!(
-            "SELECT rn.nspname, r.relname, n.nspname, c.relname
-             FROM pg_catalog.pg_class AS r
+            "WITH RECURSIVE {}
+             SELECT rn.nspname, r.relname, n.nspname, c.relname
+             FROM below AS t
+             JOIN pg_catalog.pg_class AS r ON r.oid = t.root
              JOIN pg_catalog.pg_namespace AS rn ON rn.oid = r.relnamespace
-             CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
              JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
              JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-             WHERE t.isleaf AND c.relkind = 'r' AND c.relpersistence <> 'p' AND r.oid IN ({})
+             WHERE c.relkind = 'r' AND c.relpersistence <> 'p'
              ORDER BY 1, 2, 3, 4",
-            tables.join(", ")
+            below(&tables.join(", "))
         ))?;
         for row in &rows {
             let table = TableName::new(text(row, 0)?, text(row, 1)?);
@@ -320,24 +332,24 @@ fn identities_of(side: &mut impl Reads, tables: &[&CatalogTable]) -> Result<Vec<
     }
     // A partition without an identity has no updates and deletes.
     let rows = side.read(&format!(
-        "WITH keys (oid, name) AS (VALUES {})
+        "WITH RECURSIVE keys (oid, name) AS (VALUES {}), {}
          SELECT rn.nspname, r.relname, n.nspname, c.relname, pg_catalog.string_agg(k.name, ', ' ORDER BY k.name)
-         FROM (SELECT DISTINCT oid FROM keys) AS d
-         JOIN pg_catalog.pg_class AS r ON r.oid = d.oid
+         FROM below AS t
+         JOIN pg_catalog.pg_class AS r ON r.oid = t.root
          JOIN pg_catalog.pg_namespace AS rn ON rn.oid = r.relnamespace
-         CROSS JOIN pg_catalog.pg_partition_tree(r.oid) AS t
-         JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
+         JOIN pg_catalog.pg_class AS c ON c.oid = t.relid AND c.relkind <> 'p'
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
          JOIN pg_catalog.pg_index AS i ON i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
               AND CASE c.relreplident WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary END
          JOIN keys AS k ON k.oid = r.oid
-         WHERE t.isleaf AND NOT EXISTS
+         WHERE NOT EXISTS
            (SELECT FROM pg_catalog.pg_attribute AS a
             JOIN pg_catalog.unnest(i.indkey) WITH ORDINALITY AS x (attnum, place)
               ON x.attnum = a.attnum AND x.place <= i.indnkeyatts
             WHERE a.attrelid = c.oid AND a.attname = k.name)
          GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
-        keys.join(", ")
+        keys.join(", "),
+        below("SELECT oid FROM keys")
     ))?;
     rows.iter()
         .map(|row| {

@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) relations: Relations,
     /// What is read again of rows that were written anew.
     pub(crate) rereads: Rereads,
+    /// Whether no column of a row may be left out until it is read again.
+    pub(crate) whole_rows: bool,
     /// The position that the last edit's load started at; empty before there is one.
     load_start: Vec<u8>,
 }
@@ -89,7 +91,17 @@ impl Settings {
         } else {
             Publication::Given(config.publication)
         };
-        let SourceConfig { mirror, slot, messages, in_progress, relations, rereads, load_start, .. } = config;
+        let SourceConfig {
+            mirror,
+            slot,
+            messages,
+            in_progress,
+            relations,
+            rereads,
+            whole_rows,
+            load_start,
+            ..
+        } = config;
         Self {
             mirror,
             slot,
@@ -101,6 +113,7 @@ impl Settings {
             in_progress,
             relations,
             rereads,
+            whole_rows,
             load_start,
         }
     }

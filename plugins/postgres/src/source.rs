@@ -356,9 +356,7 @@ impl<P: Peer> PostgresSource<P> {
         let has_point = self.held.is_some();
         let is_loaded = |table: &&MappedTable| !table.loading || has_point;
         marks.keep(self.settings.tables.iter().map(|table| &table.name));
-        if !has_point {
-            self.mark_loaded(&mut marks)?;
-        }
+        self.mark_loaded(&mut marks)?;
         let mut partitions = Partitions::default();
         let tables =
             surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partitions)?;

@@ -31,6 +31,9 @@ pub struct SourceConfig {
     pub relations: Relations,
     /// What is read once more of tables that the source wrote anew, where no change says what their rows hold now.
     pub rereads: Rereads,
+    /// Whether rows come with all their columns or not at all, also where they are read again: there is a script that may decide
+    /// by any of them what becomes of a row.
+    pub whole_rows: bool,
     /// The position that loads start at: that of the setup, or what the last `alter` returned.
     pub load_start: Vec<u8>,
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tarn_e2e::Scene;
+use tarn_harness::until;
 
 /// What becomes of a table of the columns `id`, `a` and a generated `g` while `tarn` is down, each statement in its own
 /// transaction, and the columns that are compared then.
@@ -168,4 +169,27 @@ fn values_of_later_transactions_are_told_by_these_where_one_left_them_in_doubt()
     }
     assert!(scene.log("items").contains("a column of public.awake was dropped"));
     assert_eq!(scene.verify("items")["verdict"], "VERDICT_EQUAL");
+}
+
+#[test]
+fn partitions_that_are_written_anew_while_tarn_looks_at_them_are_read_again() {
+    let mut scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, v int) PARTITION BY RANGE (id);
+         CREATE TABLE items_low PARTITION OF items FOR VALUES FROM (0) TO (50);
+         CREATE TABLE items_high PARTITION OF items FOR VALUES FROM (50) TO (1000);
+         INSERT INTO items SELECT n, n FROM generate_series(1, 99) n",
+    );
+    scene.mirror("items", &[("public.items", "items")], &json!({}));
+    scene.wait_for_target("SELECT sum(v) FROM items FINAL", "4950");
+    scene.tarn.kill();
+    let mut altering = scene.postgres.session();
+    altering.query("BEGIN; ALTER TABLE items ALTER v TYPE int USING v + 1");
+    scene.tarn.start_again();
+    // It looks at what is there, and waits for nobody.
+    let streams = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'tarn_slot_items' AND active";
+    until("the stream is open", || (scene.postgres.scalar(streams).as_deref() == Some("1")).then_some(()));
+    altering.query("COMMIT");
+    scene.postgres.query("INSERT INTO items VALUES (100, 1)");
+    scene.wait_for_target("SELECT sum(v) FROM items FINAL", "5050");
 }

@@ -11,7 +11,7 @@ use crate::entry;
 use crate::mark::{Mark, Marks};
 use crate::peer::Peer;
 use crate::server::log_end;
-use crate::settings::Publication;
+use crate::settings::{MappedTable, Publication};
 use crate::table_name::TableName;
 
 impl<P: Peer> PostgresSource<P> {
@@ -19,9 +19,13 @@ impl<P: Peer> PostgresSource<P> {
     /// it was last mapped, and of its columns the stream has said nothing. Of its rows is known what was last known, or was
     /// when its load began: the stream has rows from before one that it was written anew since, and these win over those that
     /// the load reads.
+    ///
+    /// All tables are said to load where there is a point to read at: of those that the stream had, the position tells then.
     pub(super) fn mark_loaded(&mut self, marks: &mut Marks) -> Result<(), Failure> {
-        let names =
-            self.settings.tables.iter().filter(|table| table.loading || marks.get(&table.name).is_none());
+        let has_point = self.held.is_some();
+        let is_asked =
+            |table: &&MappedTable| (table.loading && !has_point) || marks.get(&table.name).is_none();
+        let names = self.settings.tables.iter().filter(is_asked);
         let names: Vec<TableName> = names.map(|table| table.name.clone()).collect();
         let tables = catalog::tables_named(&mut self.side, &names)?;
         let begun = self.settings.load_marks()?;

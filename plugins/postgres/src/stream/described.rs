@@ -1,7 +1,7 @@
 //! A relation as its message and the catalog say of it together.
 
 use tarn_batch::{Column, Table};
-use tarn_sdk::{Failure, Rereads};
+use tarn_sdk::Failure;
 
 use super::numbers::Known;
 use super::relations::{Cell, Replicated};
@@ -29,7 +29,8 @@ pub(super) struct Described<'a> {
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
     pub(super) writer: Option<u32>,
-    pub(super) rereads: Rereads,
+    /// Whether columns may be left out of rows that are read again.
+    pub(super) leaves_out: bool,
 }
 
 impl Described<'_> {
@@ -119,7 +120,7 @@ impl Described<'_> {
         let certain = known.certain();
         let mut key = known.catalog.columns.iter().filter(|column| column.key != 0);
         let has_key = key.all(|column| certain.contains(&column.attribute));
-        let is_brought = self.rereads == Rereads::All && known.catalog.kind == Kind::Ordinary;
+        let is_brought = self.leaves_out && known.catalog.kind == Kind::Ordinary;
         (is_brought && has_key && known.catalog.has_key() && certain.len() <= columns).then_some(certain)
     }
 

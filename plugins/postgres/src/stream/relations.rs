@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tarn_batch::{Table, TableIndex};
-use tarn_sdk::{Description, Failure, Fill, log};
+use tarn_sdk::{Description, Failure, Fill, Rereads, log};
 
 use super::asked::Asked;
 use super::described::Described;
@@ -433,7 +433,7 @@ impl Relations {
             generated: &generated,
             is_whole,
             writer,
-            rereads: settings.rereads,
+            leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
         };
         let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
         if let Some(catalog) = described.catalog {

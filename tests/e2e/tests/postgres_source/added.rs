@@ -147,9 +147,18 @@ fn an_added_table_that_is_written_anew_before_its_load_is_read_again_behind_the_
     );
     assert!(seen[0].version > loaded[0].version, "the row from before wins");
     drop(beside);
-    // The load is over: where the stream noticed that, and where it was not open meanwhile.
-    for position in [&positions[1], &start] {
-        let mut streaming = open(Vec::new(), position);
+    // The load is over: where the stream noticed that, and where it was not open meanwhile. The last one was part of the first
+    // load.
+    for (position, is_first_load) in [(&positions[1], false), (&start, false), (&start, true)] {
+        let mut streaming = if is_first_load {
+            let loading = ["public.stays_too", "public.written_anew"].map(str::to_owned).to_vec();
+            let mut streaming = source(server, SourceConfig { loading, load_start: from.clone(), ..both() });
+            streaming.hold_snapshot().expect("a point");
+            streaming.open(position).expect("the stream");
+            streaming
+        } else {
+            open(Vec::new(), position)
+        };
         let again = tarn_harness::until("it is read again", || {
             let seen = rows(&streaming.read(limits(1)).expect("changes").batch);
             seen.into_iter().find(|row| row.after == ["1", "B"])
