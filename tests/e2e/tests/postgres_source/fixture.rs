@@ -209,6 +209,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         in_progress: false,
         relations: tarn_sdk::Relations::None,
         rereads: tarn_sdk::Rereads::All,
+        whole_rows: false,
         load_start: Vec::new(),
     }
 }
