@@ -82,6 +82,8 @@ pub(crate) struct MirrorItem {
     /// Milliseconds since 1970.
     pub(crate) created_at: i64,
     pub(crate) status: MirrorState,
+    #[serde(default)]
+    pub(crate) retrying: Option<RetriedFailure>,
 }
 
 /// `POST mirrors/status`.
@@ -106,8 +108,20 @@ pub(crate) struct CdcStatus {
     pub(crate) record_errors: RecordErrors,
     pub(crate) slot_health: SlotHealth,
     pub(crate) failure: String,
+    pub(crate) retrying: Option<RetriedFailure>,
     pub(crate) latency: StreamLatency,
     pub(crate) stage: StageStanding,
+}
+
+/// What fails and is tried again.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct RetriedFailure {
+    pub(crate) message: String,
+    pub(crate) code: String,
+    pub(crate) since: String,
+    pub(crate) attempt: u32,
+    pub(crate) next_attempt_at: String,
 }
 
 /// How a mirror's slot is.

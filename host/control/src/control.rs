@@ -12,6 +12,7 @@ use crate::plugins::ConnectorSummary;
 use crate::progress::Progress;
 use crate::recent::RecentRecords;
 use crate::records::book::Books;
+use crate::retries::Retries;
 use crate::slot_watch::SlotHealths;
 use crate::stage::Stages;
 
@@ -65,13 +66,15 @@ struct Inner {
     settings: ControlSettings,
     changes: watch::Sender<u64>,
     slot_healths: SlotHealths,
+    retries: Retries,
 }
 
 impl Control {
     /// Puts the parts together. Nothing runs yet.
     pub fn new(parts: ControlParts, settings: ControlSettings) -> Self {
         let (changes, _) = watch::channel(0);
-        Self { inner: Arc::new(Inner { parts, settings, changes, slot_healths: SlotHealths::default() }) }
+        let (slot_healths, retries) = (SlotHealths::default(), Retries::default());
+        Self { inner: Arc::new(Inner { parts, settings, changes, slot_healths, retries }) }
     }
 
     /// Changes whenever a request, a peer or a script was stored: for the supervisor.
@@ -104,6 +107,11 @@ impl Control {
     /// How the mirrors' slots are.
     pub(crate) fn slot_healths(&self) -> &SlotHealths {
         &self.inner.slot_healths
+    }
+
+    /// What fails of the mirrors and is tried again.
+    pub(crate) fn retries(&self) -> &Retries {
+        &self.inner.retries
     }
 
     /// Tells the supervisor that there is something to look at.

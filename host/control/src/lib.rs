@@ -25,6 +25,7 @@ mod progress;
 mod queue_settings;
 mod recent;
 mod records;
+mod retries;
 mod roles;
 mod run;
 mod schema_gate;

@@ -28,6 +28,10 @@ impl Control {
             .filter_map(|mirror| Some((mirror.spec.name.as_str(), self.slot_healths().of(mirror.id)?)))
             .collect::<Vec<_>>();
         let mut lines = Lines(text(&mirrors, &measured));
+        lines.retries(mirrors.iter().map(|mirror| {
+            let attempts = self.retries().told(mirror.id).map_or(0, |failure| failure.attempt);
+            (mirror.spec.name.as_str(), attempts)
+        }));
         lines.slots(&slots);
         let waiting: HashMap<_, _> = self.catalog().stage_standings().await?.into_iter().collect();
         let now = Timestamp::from(SystemTime::now());
@@ -121,6 +125,15 @@ impl Lines {
         let labels: Vec<_> =
             labels.iter().map(|(key, text)| format!("{key}=\"{}\"", escaped(text))).collect();
         let _fits = writeln!(self.0, "{name}{{{}}} {value}", labels.join(","));
+    }
+
+    /// How often mirrors failed without going on since.
+    fn retries<'a>(&mut self, attempts: impl Iterator<Item = (&'a str, u32)>) {
+        let name = "tarn_mirror_failed_attempts";
+        self.begin(name, "gauge", "Attempts that failed since a mirror last went on; 0 while nothing fails.");
+        for (mirror, attempts) in attempts {
+            self.sample(name, &[("mirror", mirror)], attempts);
+        }
     }
 
     /// How the mirrors' slots are.

@@ -37,6 +37,7 @@ use crate::recent::{RecentRecords, Ring};
 use crate::records::Desk;
 use crate::records::book::{Again, Books};
 use crate::records::sieve::SieveParts;
+use crate::retries::Retries;
 use crate::stage::Stages;
 use crate::watch::Watch;
 
@@ -48,6 +49,7 @@ pub(crate) struct Workshop {
     pub(crate) journal: Journal,
     pub(crate) progress: Progress,
     pub(crate) latencies: Latencies,
+    pub(crate) retries: Retries,
     pub(crate) stages: Stages,
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
@@ -64,6 +66,7 @@ impl Workshop {
             journal,
             progress: parts.progress.clone(),
             latencies: parts.latencies.clone(),
+            retries: control.retries().clone(),
             stages: parts.stages.clone(),
             books: parts.books.clone(),
             allowance: control.settings().allowance,
@@ -104,7 +107,8 @@ impl MirrorRun {
     pub(crate) fn new(workshop: Workshop, mirror: Mirror, stop: CancellationToken) -> Self {
         let Workshop { journal, progress, .. } = workshop.clone();
         let watch = Watch::new(mirror.id, &mirror.spec.name, journal, progress);
-        let watch = Arc::new(watch.with_latency(workshop.latencies.of(mirror.id)));
+        let watch = watch.with_latency(workshop.latencies.of(mirror.id));
+        let watch = Arc::new(watch.with_retries(workshop.retries.of(mirror.id)));
         let spec = &mirror.spec;
         let book = workshop.books.of(mirror.id);
         let bytes_max = workshop.allowance.dead_letter_bytes_max();
@@ -144,7 +148,10 @@ impl MirrorRun {
     async fn work(&self) -> Result<(), Failure> {
         let observer = Arc::clone(&self.watch) as Arc<dyn Observer>;
         let run = Run::new(observer, self.stop.clone());
-        match supervise(&run, |run| Box::pin(self.life(run))).await {
+        let ended = supervise(&run, |run| Box::pin(self.life(run))).await;
+        // Nothing is tried again from here on, and nobody is to see that in a state that says so.
+        drop(run);
+        match ended {
             Ok(Ended::Value(LifeEnd::Completed)) => {
                 if self.observe(MirrorState::Completed).await? {
                     self.watch.info("completed: the tables are loaded, and changes were not asked for");
@@ -192,7 +199,7 @@ impl MirrorRun {
         let scripts = instances.loaded_scripts().iter();
         let scripts: Vec<_> =
             scripts.map(|script| format!("script {} version {}", script.name, script.version)).collect();
-        self.watch.info(if scripts.is_empty() {
+        self.watch.say_when_open(if scripts.is_empty() {
             "streaming".to_owned()
         } else {
             match stream_workers(&mirror.spec) {

@@ -7,10 +7,11 @@ use tarn_model::{Failure, LogLevel};
 use tarn_replication::{Notice, Observer, Standing};
 use tarn_wasm::{Level, LogSink};
 
-use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES, RETRY_REMINDER_ATTEMPTS};
+use crate::config::{LEFT_OUT_LOG_INTERVAL, LEFT_OUT_LOG_LINES};
 use crate::journal::{Entry, Journal};
 use crate::latency::MirrorLatency;
 use crate::progress::Progress;
+use crate::retries::MirrorRetries;
 
 /// Watches the runs of one mirror.
 #[derive(Debug)]
@@ -20,8 +21,18 @@ pub(crate) struct Watch {
     journal: Journal,
     progress: Progress,
     left_out: Mutex<Rate>,
-    retries: Mutex<Retries>,
+    retries: Arc<MirrorRetries>,
+    streaming: Mutex<Streaming>,
     latency: Option<Arc<MirrorLatency>>,
+}
+
+/// What is said of a stream once it is open.
+#[derive(Debug, Default)]
+struct Streaming {
+    /// How it works, if it is to be opened.
+    due: String,
+    /// What was said of it last: it is opened again after each failure.
+    said: String,
 }
 
 /// Tells of a few of many.
@@ -47,41 +58,42 @@ impl Rate {
     }
 }
 
-/// Tells of each failure once, however often it comes before there is progress again.
-#[derive(Debug, Default)]
-struct Retries {
-    /// What was said of them, without the numbers in it, which differ from one attempt to the next.
-    told: Vec<String>,
-}
-
-impl Retries {
-    /// Whether to tell of a failure. A store that is away for hours is told of a few times more, ever more rarely.
-    fn tell(&mut self, failure: &Failure, attempt: u32) -> bool {
-        if attempt == 1 {
-            self.told.clear();
-        }
-        if !attempt.is_power_of_two() {
-            return false;
-        }
-        let said: String = failure.message.chars().filter(|letter| !letter.is_ascii_digit()).collect();
-        let is_known = self.told.contains(&said);
-        if !is_known {
-            self.told.push(said);
-        }
-        !is_known || attempt >= RETRY_REMINDER_ATTEMPTS
-    }
-}
-
 impl Watch {
     pub(crate) fn new(mirror: i64, name: &str, journal: Journal, progress: Progress) -> Self {
-        let name = name.into();
-        let (left_out, retries) = (Mutex::default(), Mutex::default());
-        Self { mirror, name, journal, progress, left_out, retries, latency: None }
+        Self {
+            mirror,
+            name: name.into(),
+            journal,
+            progress,
+            left_out: Mutex::default(),
+            retries: Arc::default(),
+            streaming: Mutex::default(),
+            latency: None,
+        }
     }
 
     /// The same that notes what the destination has.
     pub(crate) fn with_latency(self, latency: Arc<MirrorLatency>) -> Self {
         Self { latency: Some(latency), ..self }
+    }
+
+    /// The same whose retries others see.
+    pub(crate) fn with_retries(self, retries: Arc<MirrorRetries>) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Says so once the stream is open, unless it was said before.
+    pub(crate) fn say_when_open(&self, line: String) {
+        self.streaming.lock().unwrap_or_else(PoisonError::into_inner).due = line;
+    }
+
+    fn opened(&self) {
+        let mut streaming = self.streaming.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = std::mem::take(&mut streaming.due);
+        if !due.is_empty() && due != streaming.said {
+            self.info(due.clone());
+            streaming.said = due;
+        }
     }
 
     pub(crate) fn info(&self, message: impl Into<String>) {
@@ -157,17 +169,20 @@ impl Observer for Watch {
             Notice::PartitionEnded(done) => {
                 self.progress.forget_partition(self.mirror, &done.table, done.number);
             }
-            Notice::Retrying { failure, attempt, delay } => {
-                let tells =
-                    self.retries.lock().unwrap_or_else(PoisonError::into_inner).tell(failure, attempt);
-                if tells {
+            Notice::StreamOpened => self.opened(),
+            Notice::Retrying { of, failure, attempt, delay } => {
+                if self.retries.note(of, failure, attempt, delay) {
                     let seconds = delay.as_secs_f64();
                     self.warn(format!("{failure}; attempt {attempt} failed, the next is in {seconds:.1} s"));
                 } else {
                     tracing::debug!(mirror = &*self.name, attempt, %failure, "failed again");
                 }
             }
-            Notice::Recovered { attempts } => self.info(format!("went on after {attempts} failed attempts")),
+            Notice::Recovered { of, attempts } => {
+                self.retries.end(of);
+                self.info(format!("went on after {attempts} failed attempts"));
+            }
+            Notice::GivenUp { of } => self.retries.end(of),
         }
     }
 }
@@ -190,19 +205,6 @@ impl LogSink for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_failure_that_comes_again_is_told_of_once_and_then_ever_more_rarely() {
-        let failure = |message: &str| Failure::retry("clickhouse_waiting", message);
-        let mut retries = Retries::default();
-        let told: Vec<u32> = (1..=100)
-            .filter(|attempt| retries.tell(&failure(&format!("{attempt} bytes used")), *attempt))
-            .collect();
-        assert_eq!(told, [1, 16, 32, 64]);
-        assert!(retries.tell(&failure("full"), 1), "there was progress between");
-        assert!(retries.tell(&failure("away"), 2), "another one is told of");
-        assert!(!retries.tell(&failure("full"), 4) && !retries.tell(&failure("away"), 8));
-    }
 
     #[test]
     fn some_of_many_are_told_of_and_the_others_counted() {

@@ -18,6 +18,7 @@ mod peer;
 mod position;
 mod record_error;
 mod request;
+mod retried_failure;
 mod schema_change;
 mod script;
 mod secret;
@@ -48,6 +49,7 @@ pub use record_error::{
     DeadLetter, DeadLetterState, RecordCell, RecordErrorPolicy, RecordErrors, RecordStage, ShownRecord,
 };
 pub use request::{StateRequest, Verdict, decide, refusal};
+pub use retried_failure::RetriedFailure;
 pub use schema_change::{PlanStep, SchemaChange, SchemaChangePolicy, StepKind, TablePlan};
 pub use script::{Script, ScriptChain, ScriptChainError, ScriptLanguage, ScriptReference};
 pub use secret::{MASK, Secret};

@@ -60,7 +60,7 @@ pub use destination::{Ack, Destination, PartState};
 pub use instances::{Instances, NoTransform};
 pub use ledger::{PartitionDone, PartitionProgress, PartitionState, SnapshotLedger, TableProgress};
 pub use machine::{Effect, Event, Machine, Now, Part, Script, Shelf, Standing, Stopped};
-pub use observer::{Notice, Observer, Silent, Watermarks};
+pub use observer::{LoopId, Notice, Observer, Silent, Watermarks};
 pub use records::{LeavingOut, RecordDesk, Records};
 pub use reopening::{Opening, Reopening};
 pub use retry::{Remedy, remedy};

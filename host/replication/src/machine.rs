@@ -270,6 +270,14 @@ impl Machine {
         self.marks.checkpointed.number > self.marks.confirmed.number
     }
 
+    /// Whether everything that was read is safe, be it in the stage.
+    pub fn is_idle(&self) -> bool {
+        use DestinationHand::{Evolving, Flushing, Writing};
+        self.window.is_empty()
+            && !matches!(self.transform, TransformHand::Applying(..))
+            && !matches!(self.destination, Writing(..) | Flushing(..) | Evolving(..))
+    }
+
     /// Whether nothing is on its way.
     fn is_at_rest(&self) -> bool {
         self.window.is_empty()

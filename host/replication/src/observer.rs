@@ -1,5 +1,6 @@
 //! What a run tells those who watch it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tarn_model::Failure;
@@ -22,6 +23,19 @@ pub struct Watermarks {
     pub checkpointed: u64,
     /// Released at the source.
     pub confirmed: u64,
+}
+
+/// One of the loops of a mirror that count their failures each by itself: its lives, a destination that rests, a worker
+/// of its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoopId(u64);
+
+impl LoopId {
+    /// One that no other loop of this process has.
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// Something that happened.
@@ -88,8 +102,12 @@ pub enum Notice<'a> {
     },
     /// A partition is durable and stored as done.
     PartitionEnded(&'a PartitionDone),
+    /// The source of a stream is open.
+    StreamOpened,
     /// Something failed and will be tried again. Sent once a failure.
     Retrying {
+        /// Who tries.
+        of: LoopId,
         /// What failed.
         failure: &'a Failure,
         /// Failures without progress between them, from 1.
@@ -99,8 +117,15 @@ pub enum Notice<'a> {
     },
     /// It went on after failures.
     Recovered {
+        /// Who went on.
+        of: LoopId,
         /// How many failures there were in a row.
         attempts: u32,
+    },
+    /// It ended while it failed, and will not be tried again by this loop.
+    GivenUp {
+        /// Which ended.
+        of: LoopId,
     },
 }
 

@@ -76,6 +76,7 @@ where
         Some(opened) => opened?,
         None => return Ok(Stopped { watermarks: machine.watermarks(), trouble: None }),
     }
+    run.observer.notice(Notice::StreamOpened);
     let mut stream = Stream {
         machine,
         hands: Hands {
@@ -175,10 +176,7 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
             }
             _ => return event,
         };
-        let attempt = self.rests.note_failure();
-        let delay = self.delays.delay(attempt);
-        self.run.observer.notice(Notice::Retrying { failure, attempt, delay });
-        Event::Rests(delay)
+        Event::Rests(self.rests.note_failure(failure, &mut self.delays))
     }
 
     fn tell(&mut self, event: &Event) {
@@ -187,6 +185,9 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
             Event::Read(changes) => {
                 if let Some(batch) = &changes.batch {
                     observer.notice(Notice::RowsRead { rows: u64::from(batch.rows) });
+                } else if self.began.elapsed() >= STEADY_AFTER && self.machine.is_idle() {
+                    // A source without any change may have no position to save either.
+                    self.run.note_progress();
                 }
             }
             Event::Evolved => {

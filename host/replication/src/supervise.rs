@@ -11,7 +11,6 @@ use std::future::Future;
 
 use tarn_model::Failure;
 
-use crate::observer::Notice;
 use crate::retry::{Remedy, remedy};
 use crate::run::Run;
 
@@ -48,9 +47,7 @@ where
                 return Ok(Ended::Stopped { trouble: Some(failure) });
             }
             Remedy::BackOff => {
-                let attempt = run.note_failure();
-                let delay = back_off.delay(attempt);
-                run.observer.notice(Notice::Retrying { failure: &failure, attempt, delay });
+                let delay = run.note_failure(&failure, &mut back_off);
                 run.stop.run_until_cancelled(tokio::time::sleep(delay)).await;
             }
             Remedy::AskPerson | Remedy::Resync => return Err(failure),

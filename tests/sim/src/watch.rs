@@ -60,7 +60,7 @@ impl Observer for Watch {
                 seen.failures += 1;
                 seen.ended = 0; // the next life may number again what did not end
             }
-            Notice::Recovered { attempts } => {
+            Notice::Recovered { attempts, .. } => {
                 if attempts > seen.failures {
                     self.world
                         .violation(format!("recovered from {attempts} failures, {} told", seen.failures));

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::Serialize;
 use tarn_control::{Control, MirrorItem};
-use tarn_model::{MirrorState, PeerKind};
+use tarn_model::{MirrorState, PeerKind, RetriedFailure};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
@@ -51,18 +51,21 @@ struct Item {
     is_cdc: bool,
     /// What it is doing.
     status: MirrorState,
+    /// What fails just now and is tried again, in any state; `null` while nothing does.
+    retrying: Option<RetriedFailure>,
 }
 
 impl From<MirrorItem> for Item {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds are exact in a double until year 287,396")]
     fn from(item: MirrorItem) -> Self {
-        let MirrorItem { mirror, source_kind, destination_kind } = item;
+        let MirrorItem { mirror, source_kind, destination_kind, retrying } = item;
         Self {
             id: mirror.id,
             workflow_id: mirror.workflow_id(),
             created_at: mirror.created_at.millis() as f64,
             is_cdc: true,
             status: mirror.state,
+            retrying,
             source_type: source_kind,
             destination_type: destination_kind,
             name: mirror.spec.name,

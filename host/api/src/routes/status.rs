@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tarn_control::{Control, MirrorStatus, StatusDetails, StatusQuery};
 use tarn_model::{
-    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, SlotHealth, StageStanding, StreamLatency,
-    TableLoad, Timestamp,
+    CdcBatch, MirrorSpec, MirrorState, PeerKind, RecordErrors, RetriedFailure, SlotHealth, StageStanding,
+    StreamLatency, TableLoad, Timestamp,
 };
 use utoipa::ToSchema;
 
@@ -86,6 +86,8 @@ struct CdcStatus {
     slot_health: Option<SlotHealth>,
     /// Why the mirror is FAILED; empty in any other state.
     failure: String,
+    /// What fails just now and is tried again, in any state; `null` while nothing does.
+    retrying: Option<RetriedFailure>,
     /// How long changes take until they can be queried.
     latency: StreamLatency,
     /// What waits durably until the destination takes it.
@@ -161,6 +163,7 @@ impl From<StatusDetails> for CdcStatus {
             record_errors: details.record_errors,
             slot_health: details.slot_health,
             failure: details.failure,
+            retrying: details.retrying,
             latency: details.latency,
             stage: details.stage,
         }

@@ -8,7 +8,7 @@ use tarn_model::{
     TableLatency, Timestamp,
 };
 
-use crate::answer::{Batch, MirrorList, MirrorStatus, SlotHealth, StageStanding, TableLoad};
+use crate::answer::{Batch, MirrorList, MirrorStatus, RetriedFailure, SlotHealth, StageStanding, TableLoad};
 use crate::calls::state_name;
 use crate::config::WATCH_BATCHES;
 use crate::error::Error;
@@ -23,7 +23,10 @@ pub(super) async fn list(client: &Client) -> Result<Report, Error> {
         let created = Timestamp::from_micros(mirror.created_at.saturating_mul(1000)).to_string();
         table.row([
             mirror.name,
-            state_name(mirror.status).to_owned(),
+            match mirror.retrying {
+                Some(_) => format!("{}, retrying", state_name(mirror.status)),
+                None => state_name(mirror.status).to_owned(),
+            },
             mirror.source_name,
             mirror.destination_name,
             second(&created).to_owned(),
@@ -52,6 +55,7 @@ fn described(status: &MirrorStatus) -> String {
         ("record errors", record_errors(&cdc_status.record_errors, config.record_error_policy)),
         ("schema changes", schema_changes(config.schema_changes)),
         ("failed", cdc_status.failure.clone()),
+        ("retrying", cdc_status.retrying.as_ref().map(retrying).unwrap_or_default()),
         ("publication", config.publication()),
         ("slot", config.slot()),
         ("slot holds", slot_holds(&cdc_status.slot_health)),
@@ -133,6 +137,13 @@ fn staged(latency: &StreamLatency, stage: &StageStanding) -> String {
             grouped(stage.entries)
         ),
     }
+}
+
+/// What fails just now and is tried again.
+pub(super) fn retrying(failure: &RetriedFailure) -> String {
+    let (since, next) = (second(&failure.since), second(&failure.next_attempt_at));
+    let attempt = failure.attempt;
+    format!("{}; since {since}, attempt {attempt} failed, the next is at {next}", failure.message)
 }
 
 /// What is wrong with the stage, since when.
@@ -268,7 +279,9 @@ mod tests {
                 "latency": {"lagMs": "250", "sourceClockAheadMs": "12", "changes": "1000", "p50Ms": "950",
                     "p99Ms": "12345", "tables": [{"tableName": "orders", "changes": "1000", "p50Ms": "950",
                     "p99Ms": "12345"}]},
-                "rowsSynced": "1000"}});
+                "rowsSynced": "1000",
+                "retrying": {"message": "no connection to the source (connection_lost)", "code": "connection_lost",
+                    "since": "2026-01-01T10:00:02.5Z", "attempt": 3, "nextAttemptAt": "2026-01-01T10:00:09.1Z"}}});
         let status: MirrorStatus = tarn_json::from_value(&answer).expect("an answer");
         let expected = "\
 mirror         orders
@@ -277,6 +290,7 @@ from           shop
 to             analytics
 created        2026-01-01T10:00:00
 record errors  DEAD_LETTER: 1,200 dead letters wait, 3 replayed
+retrying       no connection to the source (connection_lost); since 2026-01-01T10:00:02, attempt 3 failed, the next is at 2026-01-01T10:00:09
 publication    tarn_pub_orders
 slot           tarn_slot_orders
 snapshot       yes

@@ -2,8 +2,8 @@
 
 use tarn_catalog::{BatchPage, BatchQuery};
 use tarn_model::{
-    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RowCounts, SlotHealth, StageStanding,
-    StreamLatency, TableLoad, Timestamp,
+    CdcBatch, Mirror, MirrorSpec, MirrorState, PeerKind, RecordErrors, RetriedFailure, RowCounts, SlotHealth,
+    StageStanding, StreamLatency, TableLoad, Timestamp,
 };
 
 use crate::config::STATUS_BATCHES_MAX;
@@ -18,6 +18,8 @@ pub struct MirrorItem {
     pub source_kind: Option<PeerKind>,
     /// Kind of its destination.
     pub destination_kind: Option<PeerKind>,
+    /// What fails just now and is tried again.
+    pub retrying: Option<RetriedFailure>,
 }
 
 /// What to leave out of a status.
@@ -65,6 +67,8 @@ pub struct StatusDetails {
     pub slot_health: Option<SlotHealth>,
     /// Why it is FAILED, for a person; empty in any other state.
     pub failure: String,
+    /// What fails just now and is tried again.
+    pub retrying: Option<RetriedFailure>,
     /// How long changes take.
     pub latency: StreamLatency,
     /// What waits for the destination.
@@ -91,6 +95,7 @@ impl Control {
         let items = self.catalog().mirrors().await?.mirrors.into_iter().map(|mirror| MirrorItem {
             source_kind: kind(&mirror.spec.source_peer),
             destination_kind: kind(&mirror.spec.destination_peer),
+            retrying: self.retries().told(mirror.id),
             mirror,
         });
         Ok(items.collect())
@@ -145,6 +150,7 @@ impl Control {
             record_errors: catalog.record_errors(mirror.id).await?,
             slot_health: self.slot_healths().of(mirror.id),
             failure: mirror.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+            retrying: self.retries().told(mirror.id),
             latency: self.parts().latencies.known(mirror.id).map(|known| known.told()).unwrap_or_default(),
             spec: mirror.spec.clone(),
         })

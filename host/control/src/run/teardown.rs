@@ -27,6 +27,7 @@ impl MirrorRun {
         self.forget_stage().await?;
         self.workshop.progress.forget(self.mirror.id);
         self.workshop.latencies.forget(self.mirror.id);
+        self.workshop.retries.forget(self.mirror.id);
         self.workshop.recent.forget(self.mirror.id);
         if self.observe(MirrorState::Terminated).await? {
             self.watch.info("dropped; the destination's tables stay");

@@ -308,9 +308,7 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
     }
 
     async fn wait_out(&mut self, failure: Failure) -> Result<(), Trouble> {
-        let attempt = self.own.note_failure();
-        let delay = self.back_off.delay(attempt);
-        self.own.observer.notice(Notice::Retrying { failure: &failure, attempt, delay });
+        let delay = self.own.note_failure(&failure, &mut self.back_off);
         let waited = self.own.stop.run_until_cancelled(tokio::time::sleep(delay)).await;
         waited.ok_or(Trouble::Halted)
     }

@@ -31,7 +31,9 @@ impl Observer for Journal {
             Notice::Retrying { failure, attempt, .. } => {
                 self.line(format!("retry {attempt}: {}", failure.code))
             }
-            Notice::Recovered { attempts } => self.line(format!("recovered from {attempts}")),
+            Notice::Recovered { attempts, .. } => self.line(format!("recovered from {attempts}")),
+            Notice::GivenUp { .. } => self.line("given up"),
+            Notice::StreamOpened => self.line("opened"),
             Notice::RecordLeftOut(rejection) => self.line(format!("left out {}", rejection.key)),
             Notice::RowsDropped { rows } => self.line(format!("dropped {rows}")),
             Notice::BatchEnded(record) => self.line(format!("batch {} of {}", record.number, record.rows)),

@@ -201,7 +201,7 @@ async fn a_source_that_fails_twice_at_one_point_ends_the_run() {
     *factory.source_fails.lock().unwrap() = vec![lost.clone(), lost.clone()];
     let (end, lines) = load(factory, vec![unplanned("t")], 1, 1, LONG).await;
     assert_eq!(end, Err(lost));
-    assert_eq!(lines[1..], ["open t/0 at 1", "retry 1: lost", "open t/0 at 1"]);
+    assert_eq!(lines[1..], ["open t/0 at 1", "retry 1: lost", "open t/0 at 1", "given up"]);
 }
 
 #[tokio::test(start_paused = true)]

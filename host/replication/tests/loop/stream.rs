@@ -52,7 +52,10 @@ async fn rows_are_written_saved_and_confirmed_and_a_stop_ends_it() {
     let end = streamed(&journal, source, None::<FakeScript>, destination, skipping(), Duration::from_secs(4));
     let stopped = end.await.unwrap();
     assert_eq!((stopped.watermarks.confirmed, stopped.trouble), (103, None));
-    assert_eq!(journal.lines(), ["confirmed 100", "wrote 3", "saved 103", "batch 1 of 3", "confirmed 103"]);
+    assert_eq!(
+        journal.lines(),
+        ["opened", "confirmed 100", "wrote 3", "saved 103", "batch 1 of 3", "confirmed 103"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +73,7 @@ async fn a_rejected_record_stops_the_mirror_and_names_script_line_table_and_key(
         "script mask version 2, line 3, function onRecord could not transform the record with key id=42: attempt \
          to index a nil value; its last log lines: seen 41"
     );
-    assert_eq!(journal.lines(), ["confirmed 100"]);
+    assert_eq!(journal.lines(), ["opened", "confirmed 100"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +85,7 @@ async fn a_record_that_is_left_out_is_noted_before_the_others_go_on() {
     let end = streamed(&journal, source, Some(FakeScript), destination, records, Duration::from_secs(4));
     end.await.unwrap();
     let lines = journal.lines();
-    assert_eq!(lines[1..6], ["noted 1 of 5", "left out id=42", "dropped 1", "wrote 3", "saved 105"]);
+    assert_eq!(lines[2..7], ["noted 1 of 5", "left out id=42", "dropped 1", "wrote 3", "saved 105"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,6 +109,7 @@ async fn a_stop_does_not_wait_for_a_source_that_is_still_opening() {
     let destination = FakeDestination::new(&journal, []);
     let end = streamed(&journal, source, None::<FakeScript>, destination, skipping(), Duration::from_secs(1));
     assert_eq!(end.await.unwrap().trouble, None);
+    assert_eq!(journal.lines(), Vec::<String>::new(), "nobody is told that it is open");
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +122,7 @@ async fn a_stop_gives_up_a_write_that_outlasts_the_drain_deadline() {
     let stopped = end.await.unwrap();
     assert_eq!(stopped.trouble.unwrap().code, "drain_deadline");
     assert_eq!(began.elapsed().as_secs(), 9);
-    assert_eq!(journal.lines(), ["confirmed 100"]);
+    assert_eq!(journal.lines(), ["opened", "confirmed 100"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +135,7 @@ async fn a_write_in_flight_is_finished_when_the_source_fails() {
     let end =
         streamed(&journal, source, None::<FakeScript>, destination, skipping(), Duration::from_secs(60));
     assert_eq!(end.await.unwrap_err().code, "connection_lost");
-    assert_eq!(journal.lines(), ["confirmed 100", "wrote 3", "saved 103", "batch 1 of 3"]);
+    assert_eq!(journal.lines(), ["opened", "confirmed 100", "wrote 3", "saved 103", "batch 1 of 3"]);
 }
 
 #[tokio::test(start_paused = true)]

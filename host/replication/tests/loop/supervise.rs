@@ -27,7 +27,7 @@ async fn passing_trouble_is_tried_again_and_told_once_each() {
     let began = Instant::now();
     let ended = supervise(&run(&journal), |_| std::future::ready(ends.pop_front().unwrap())).await;
     assert_eq!(ended, Ok(Ended::Value("done")));
-    assert_eq!(journal.lines(), ["retry 1: down", "retry 2: reset"]);
+    assert_eq!(journal.lines(), ["retry 1: down", "retry 2: reset", "given up"]);
     assert!(began.elapsed() >= Duration::from_millis(1_500), "{:?}", began.elapsed());
 }
 
@@ -58,13 +58,17 @@ async fn a_stop_ends_the_wait() {
     assert_eq!(began.elapsed(), Duration::from_millis(100));
 }
 
-/// A life of a stream that writes one batch, then loses its source.
-async fn life(journal: Journal, run: Run, rows: u32) -> Result<tarn_replication::Stopped, Failure> {
-    let lost = Failure::retry("lost", "connection lost");
-    let replies = match rows {
-        0 => vec![Reply::Fail(lost)],
-        rows => vec![Reply::Rows(rows), Reply::Fail(lost)],
-    };
+/// A source that brings rows, if any, then is lost.
+fn lost_after(rows: u32) -> Vec<Reply> {
+    let lost = Reply::Fail(Failure::retry("lost", "connection lost"));
+    match rows {
+        0 => vec![lost],
+        rows => vec![Reply::Rows(rows), lost],
+    }
+}
+
+/// A life of a stream whose source replies this.
+async fn life(journal: Journal, run: Run, replies: Vec<Reply>) -> Result<tarn_replication::Stopped, Failure> {
     let parts = StreamParts {
         source: FakeSource::new(&journal, replies),
         transform: None::<NoTransform>,
@@ -92,7 +96,7 @@ async fn progress_is_told_as_recovery_and_makes_the_next_failure_the_first_again
         if next.is_none() {
             stop.cancel();
         }
-        life(journal.clone(), run, next.unwrap_or(0))
+        life(journal.clone(), run, lost_after(next.unwrap_or(0)))
     });
     assert!(matches!(lives.await, Ok(Ended::Value(_) | Ended::Stopped { .. })));
     let told: Vec<_> = journal
@@ -103,5 +107,24 @@ async fn progress_is_told_as_recovery_and_makes_the_next_failure_the_first_again
     assert_eq!(
         told,
         ["retry 1: lost", "retry 2: lost", "recovered from 2", "retry 1: lost", "retry 2: lost"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_without_any_change_has_recovered_once_it_has_lasted() {
+    let journal = Journal::default();
+    let run = run(&journal);
+    let stop = run.stop.clone();
+    let mut replies = VecDeque::from([lost_after(0), Vec::new()]);
+    let lives = supervise(&run, |run| life(journal.clone(), run, replies.pop_front().expect("two lives")));
+    let stopper = async {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(lives, stopper);
+    assert!(matches!(ended, Ok(Ended::Value(_))), "{ended:?}");
+    assert_eq!(
+        journal.lines(),
+        ["opened", "confirmed 100", "retry 1: lost", "opened", "confirmed 100", "recovered from 1"]
     );
 }

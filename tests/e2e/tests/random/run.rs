@@ -287,27 +287,35 @@ impl Play {
 
     /// Whether rows of a table that was written anew are still to come, as the log tells.
     fn is_read_again(&self) -> bool {
-        let mut due = std::collections::BTreeSet::new();
+        let (mut due, mut opening) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
         for line in self.scene.log(MIRROR).lines() {
             let Some(rest) = line.strip_prefix("info: ") else { continue };
             let of = |before: &str, after: &str| {
                 rest.strip_prefix(before)?.split_once(after).map(|(name, _)| name.to_owned())
             };
-            if rest.contains("loaded tables took the place") || rest.contains("tables removed") {
+            if rest.contains("loaded tables took the place")
+                || rest.contains("tables removed")
+                || rest.starts_with("loading ") && rest.ends_with(" beside the stream")
+            {
                 due.clear();
+                opening.clear();
             } else if rest.starts_with("streaming") {
-                // A stream says what is due when it is opened. What had ended before a kill may be in no line.
-                due.clear();
+                // A stream says what is due while it is opened. What had ended before a kill may be in no line.
+                due = std::mem::take(&mut opening);
+            } else if rest.starts_with("went on after") {
+                due.append(&mut opening);
             } else if let Some(table) = of("the rows of ", " were read again") {
                 due.remove(&table);
-            } else if let Some(table) = of("the rows of ", " were written anew")
-                .or_else(|| of("the rows of ", " are to be read again"))
-                .or_else(|| of("reading the rows of ", " again"))
+                opening.remove(&table);
+            } else if let Some(table) = of("the rows of ", " are to be read again") {
+                opening.insert(table);
+            } else if let Some(table) =
+                of("the rows of ", " were written anew").or_else(|| of("reading the rows of ", " again"))
             {
                 due.insert(table);
             }
         }
-        !due.is_empty()
+        !due.is_empty() || !opening.is_empty()
     }
 
     /// Waits until everything up to a place of the source's log is at the destination, and nothing loads.

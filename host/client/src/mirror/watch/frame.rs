@@ -6,7 +6,7 @@ use tarn_model::{MirrorState, Timestamp};
 use super::look::{Look, seconds_left};
 use crate::answer::{LogEntry, TableLoad};
 use crate::calls::state_name;
-use crate::mirror::view::{batches, partitions, second};
+use crate::mirror::view::{batches, partitions, retrying, second};
 use crate::table::{grouped, one_line};
 
 /// Characters of a progress bar.
@@ -16,6 +16,9 @@ const BAR_WIDTH: usize = 24;
 pub(super) fn frame(look: &Look, width: usize) -> Vec<String> {
     let mut lines =
         vec![format!("{}  {}  {} → {}", look.name, state_name(look.state), look.source, look.destination)];
+    if let Some(failure) = &look.retrying {
+        lines.push(format!("retrying: {}", one_line(&retrying(failure))));
+    }
     if !look.loads.is_empty() {
         lines.push(String::new());
         lines.extend(snapshot(look));
@@ -133,6 +136,7 @@ pub(super) mod tests {
             at: Timestamp::from_micros(1_800_000_000_000_000),
             name: "orders".into(),
             state: MirrorState::Snapshot,
+            retrying: None,
             source: "shop".into(),
             destination: "analytics".into(),
             loads: vec![load("orders", 6, 12, 6_000_000), load("é", 1, 1, 10), load("later", 0, 0, 0)],

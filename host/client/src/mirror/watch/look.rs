@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tarn_model::{Enumerated as _, MirrorState, Timestamp};
 use tokio::time::Instant;
 
-use crate::answer::{Batch, BatchList, LogEntry, LogPage, MirrorStatus, TableLoad};
+use crate::answer::{Batch, BatchList, LogEntry, LogPage, MirrorStatus, RetriedFailure, TableLoad};
 use crate::config::{RATE_WINDOW_SECONDS, WATCH_BATCHES, WATCH_LOG_LINES};
 use crate::error::Error;
 use crate::http::{Client, segment};
@@ -19,6 +19,8 @@ pub(super) struct Look {
     pub(super) at: Timestamp,
     pub(super) name: String,
     pub(super) state: MirrorState,
+    /// What fails and is tried again.
+    pub(super) retrying: Option<RetriedFailure>,
     pub(super) source: String,
     pub(super) destination: String,
     /// Tables of the snapshot.
@@ -53,8 +55,14 @@ impl Look {
             .collect();
         json!({"at": self.at.to_string(), "flowJobName": self.name, "currentFlowState": self.state.name(),
             "tables": tables, "rowsSynced": self.streamed, "rowsPerSecond": self.stream_rate,
-            "snapshotRowsPerSecond": self.load_rate, "lagBytes": self.lag_bytes})
+            "snapshotRowsPerSecond": self.load_rate, "lagBytes": self.lag_bytes, "retrying": self.retrying.as_ref().map(retried)})
     }
+}
+
+/// A retried failure as the API tells it.
+fn retried(failure: &RetriedFailure) -> Value {
+    json!({"message": failure.message, "code": failure.code, "since": failure.since,
+        "attempt": failure.attempt, "nextAttemptAt": failure.next_attempt_at})
 }
 
 /// Seconds until a table is loaded, by what its partitions took so far.
@@ -159,6 +167,7 @@ impl<'a> Looker<'a> {
             at: Timestamp::from(std::time::SystemTime::now()),
             name: flow_job_name,
             state: current_flow_state,
+            retrying: cdc_status.retrying,
             source: cdc_status.config.source_peer,
             destination: cdc_status.config.destination_peer,
             loads: cdc_status.snapshot_status.clones,
