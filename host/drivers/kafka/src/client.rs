@@ -1,7 +1,7 @@
 //! A peer's Kafka cluster: what is there, and topics.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic as NativeTopic, TopicReplication};
@@ -12,9 +12,9 @@ use rdkafka::types::RDKafkaErrorCode as Code;
 use tarn_model::{KafkaConfig, PeerConfig};
 
 use crate::closing::Closing;
-use crate::config::{ADMIN_DEADLINE, EVENTS_PAUSE, METADATA_DEADLINE};
+use crate::config::{ADMIN_DEADLINE, EVENTS_PAUSE, FIRST_WAIT, METADATA_DEADLINE};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, Trouble};
 use crate::partitioner::Partitioner;
 use crate::settings;
 
@@ -147,10 +147,21 @@ impl Client {
         let config = settings::base(&self.0.config)?;
         let native: BaseProducer<Context> = BaseProducer::from_config_and_context(&config, self.context())
             .map_err(|error| self.unusable(&error))?;
-        native.client().fetch_metadata(None, METADATA_DEADLINE).map_err(|error| {
+        let (end, mut wait) = (Instant::now() + METADATA_DEADLINE, FIRST_WAIT);
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let error = match native.client().fetch_metadata(None, wait.min(left)) {
+                Ok(metadata) => return Ok(metadata),
+                Err(error) => error,
+            };
             native.poll(EVENTS_PAUSE);
-            Error::of(doing, &error).because(native.context().take_heard())
-        })
+            let error = Error::of(doing, &error).because(native.context().heard());
+            // Who is not let in need not wait for what would be answered.
+            if error.trouble != Trouble::Unavailable || left <= wait {
+                return Err(error);
+            }
+            wait *= 2;
+        }
     }
 
     fn admin(&self) -> Result<AdminClient<Context>, Error> {

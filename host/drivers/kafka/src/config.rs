@@ -5,6 +5,14 @@ use std::time::Duration;
 /// How long brokers may take to say what is there: a person waits for it, and a probe has 15 s in all.
 pub(crate) const METADATA_DEADLINE: Duration = Duration::from_secs(10);
 
+/// How long brokers are waited for until it is looked whether they let the user in; then twice as long, and so on: each
+/// question is a new one, and a busy cluster takes seconds for one.
+pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// How long after its user was refused a producer that begins still waits to be let in: brokers that have just started may not
+/// know their users yet, and a mirror that fails for this stays so until a person resumes it.
+pub(crate) const REFUSED_LOGIN_MAX: Duration = Duration::from_secs(10);
+
 /// How long making topics may take: brokers answer once leaders are elected.
 pub(crate) const ADMIN_DEADLINE: Duration = Duration::from_secs(20);
 

@@ -44,6 +44,11 @@ impl Context {
         self.told().heard.take()
     }
 
+    /// What was heard of connections last.
+    pub(crate) fn heard(&self) -> Option<Heard> {
+        self.told().heard.clone()
+    }
+
     /// The first message that was not delivered, since it was last asked for.
     pub(crate) fn take_undelivered(&self) -> Option<Error> {
         self.told().undelivered.take()

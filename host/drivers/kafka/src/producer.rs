@@ -21,7 +21,7 @@ use tarn_batch::{Batch, Outgoing, Row, RowHeader};
 use crate::client::{Client, blocking};
 use crate::config;
 use crate::context::Context;
-use crate::error::{Error, Trouble};
+use crate::error::{Error, Heard, Trouble};
 use crate::settings;
 
 /// How a producer is opened.
@@ -147,6 +147,31 @@ impl std::fmt::Debug for Producer {
     }
 }
 
+/// Ends what an earlier producer of the id left open. The call goes on where it was when it is repeated.
+fn begin_transactions(native: &BaseProducer<Context>) -> Result<(), Error> {
+    let began = Instant::now();
+    let mut refused_since: Option<Instant> = None;
+    loop {
+        let left = config::BEGIN_DEADLINE.saturating_sub(began.elapsed());
+        let wait = config::FIRST_WAIT.min(left);
+        let Err(error) = native.init_transactions(wait) else { return Ok(()) };
+        native.poll(config::EVENTS_PAUSE);
+        // The library tells of a refusal once, however often it tries to log in.
+        let heard = native.context().heard();
+        refused_since = match &heard {
+            Some(Heard { trouble: Some(Trouble::Unauthorized), .. }) => {
+                refused_since.or(Some(Instant::now()))
+            }
+            _ => None,
+        };
+        let stays_out = refused_since.is_some_and(|since| since.elapsed() >= config::REFUSED_LOGIN_MAX);
+        let error = Error::of("beginning with transactions", &error);
+        if error.code != Code::OperationTimedOut as i32 || left <= wait || stays_out {
+            return Err(error.because(heard));
+        }
+    }
+}
+
 impl Open {
     fn new(client: Client, producer: &ProducerSettings) -> Result<Self, Error> {
         let ProducerSettings { id, positions, timeout_ms } = producer;
@@ -154,10 +179,7 @@ impl Open {
         let native: BaseProducer<Context> = BaseProducer::from_config_and_context(&config, client.context())
             .map_err(|error| client.unusable(&error))?;
         if !id.is_empty() {
-            native.init_transactions(config::BEGIN_DEADLINE).map_err(|error| {
-                native.poll(config::EVENTS_PAUSE);
-                Error::of("beginning with transactions", &error).because(native.context().take_heard())
-            })?;
+            begin_transactions(&native)?;
         }
         let positions = match id.is_empty() || positions.is_empty() {
             true => None,

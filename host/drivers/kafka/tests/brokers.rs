@@ -1,6 +1,7 @@
 //! The driver against a broker, and against one that answers what a test asks for.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
@@ -310,13 +311,22 @@ async fn a_user_logs_in_by_plain_and_a_refused_login_is_told_without_the_passwor
     assert_eq!(cluster.expect("it is let in").version, "Kafka with 1 broker");
     assert!(logins.lock().expect("no panic").iter().all(|login| login == "\0tarn\0planted-secret"));
     let wrong = KafkaConfig { password: Secret::new("planted-mistake"), sasl: "PLAIN".to_owned(), ..right };
+    let asked = Instant::now();
     let error = Client::new(&wrong).expect("settings").cluster().await.expect_err("it is not let in");
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     assert!(logins.lock().expect("no panic").contains(&"\0tarn\0planted-mistake".to_owned()));
     assert_eq!(error.trouble, Trouble::Unauthorized, "{error}");
     assert!(error.message.contains("Authentication failed"), "{error}");
     let failure = error.to_failure();
     assert!(failure.class == FailureClass::Permanent && failure.hint.contains("password"), "{failure:?}");
     assert!(!format!("{failure:?}").contains("planted"), "{failure:?}");
+    let asked = Instant::now();
+    let producer =
+        ProducerSettings { id: "refused".to_owned(), timeout_ms: 60_000, ..ProducerSettings::default() };
+    let opened = Producer::open(&Client::new(&wrong).expect("settings"), producer).await;
+    let error = opened.err().expect("it is not let in");
+    assert_eq!(error.trouble, Trouble::Unauthorized, "{error}");
+    assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
 }
 
 /// Serves TLS, and hands what comes to a broker that has none.
