@@ -292,3 +292,10 @@ pub(crate) const LATENCY_RUNS_MAX: usize = 4_096;
 
 /// Reads of a stream that are remembered until the destination has them; beyond, neighbours count as one.
 pub(crate) const LATENCY_READS_MAX: usize = 4_096;
+
+/// Instances that make a mirror's targets at once. A store takes some 20 ms for a statement that makes a table, most of it
+/// waiting for its disk; it takes more of them at once than this, but other people's queries count among its hundred, too.
+pub(crate) const TARGETS_AT_ONCE: usize = 8;
+
+/// Targets that each of them makes at least: an instance and its first connection take as long as a few tables.
+pub(crate) const TARGETS_BY_INSTANCE_MIN: usize = 8;

@@ -12,8 +12,6 @@ pub(crate) fn told_name(setting: &str) -> String {
 
 /// The descriptions of the tables that `keep` takes by their told names; `None` where it takes none.
 pub(crate) fn kept_tables(schema: &Bytes, keep: impl Fn(&str) -> bool) -> Result<Option<Bytes>, Failure> {
-    let damaged =
-        |error| Failure::permanent("batch_damaged", format!("a description of tables is damaged: {error}"));
     let described = Batch::parse(schema).map_err(damaged)?;
     let mut writer = BatchWriter::default();
     let places: Vec<_> = described
@@ -32,6 +30,38 @@ pub(crate) fn kept_tables(schema: &Bytes, keep: impl Fn(&str) -> bool) -> Result
         }
     }
     Ok((kept > 0).then(|| Bytes::from(writer.finish())))
+}
+
+/// How many tables are described.
+pub(crate) fn table_count(schema: &Bytes) -> Result<usize, Failure> {
+    Ok(Batch::parse(schema).map_err(damaged)?.tables().len())
+}
+
+/// The descriptions in so many parts, each table with all that is told of it in one. Of fewer tables there are fewer parts,
+/// but one at least.
+pub(crate) fn split_tables(schema: &Bytes, parts: usize) -> Result<Vec<Bytes>, Failure> {
+    let described = Batch::parse(schema).map_err(damaged)?;
+    let parts = parts.min(described.tables().len());
+    if parts <= 1 {
+        return Ok(vec![schema.clone()]);
+    }
+    let mut writers: Vec<_> = (0..parts).map(|_| BatchWriter::default()).collect();
+    let places: Vec<_> = described
+        .tables()
+        .iter()
+        .enumerate()
+        .map(|(at, table)| (at % parts, writers[at % parts].add_table(table)))
+        .collect();
+    for row in described.rows() {
+        let row = row.map_err(damaged)?;
+        let (part, place) = places[usize::from(row.table_index().0)];
+        writers[part].append_row(&row, place);
+    }
+    Ok(writers.into_iter().map(|writer| Bytes::from(writer.finish())).collect())
+}
+
+fn damaged(error: tarn_batch::DecodeError) -> Failure {
+    Failure::permanent("batch_damaged", format!("a description of tables is damaged: {error}"))
 }
 
 #[cfg(test)]
@@ -70,8 +100,16 @@ mod tests {
     #[test]
     fn a_part_of_the_tables_keeps_what_is_told_of_them() {
         let part = kept_tables(&described(), |table| table != "public.b").expect("read").expect("two");
-        let batch = Batch::parse(&part).expect("a batch");
-        let told: Vec<_> = batch
+        assert_eq!(told(&part), [("a".to_owned(), b"a".to_vec()), ("c".to_owned(), b"c".to_vec())]);
+        assert_eq!(table_count(&part), Ok(2));
+        assert_eq!(kept_tables(&described(), |_| false), Ok(None));
+        assert_eq!(kept_tables(&described(), |_| true), Ok(Some(described())));
+    }
+
+    /// The tables that rows tell of, and what they tell.
+    fn told(part: &Bytes) -> Vec<(String, Vec<u8>)> {
+        let batch = Batch::parse(part).expect("a batch");
+        batch
             .rows()
             .map(|row| {
                 let row = row.expect("a row");
@@ -80,11 +118,17 @@ mod tests {
                 let Cell::Value(value) = cell else { panic!("{cell:?}") };
                 (name, value.to_vec())
             })
-            .collect();
-        assert_eq!(told, [("a".to_owned(), b"a".to_vec()), ("c".to_owned(), b"c".to_vec())]);
-        assert_eq!(batch.tables().len(), 2);
-        assert_eq!(kept_tables(&described(), |_| false), Ok(None));
-        assert_eq!(kept_tables(&described(), |_| true), Ok(Some(described())));
+            .collect()
+    }
+
+    #[test]
+    fn parts_have_each_table_once_with_what_is_told_of_it() {
+        let of = |name: &str| (name.to_owned(), name.as_bytes().to_vec());
+        let parts = split_tables(&described(), 2).expect("read");
+        assert_eq!(parts.iter().map(told).collect::<Vec<_>>(), [vec![of("a"), of("c")], vec![of("b")]]);
+        assert_eq!(parts.iter().map(table_count).collect::<Vec<_>>(), [Ok(2), Ok(1)]);
+        assert_eq!(split_tables(&described(), 9).expect("read").len(), 3);
+        assert_eq!(split_tables(&described(), 1), Ok(vec![described()]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod beside;
 mod load;
 mod setup;
 mod stream;
+mod targets;
 mod teardown;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The steps before rows move: slot, publication, tables, and the changes an edit asks for.
 
+use std::sync::Arc;
+
 use tarn_model::{Failure, MirrorSpec, MirrorState, PendingEdit, TableMapping};
 use tarn_replication::Instances as _;
 use tarn_wasm::SourceInstance;
@@ -17,7 +19,7 @@ impl MirrorRun {
     /// changed in between would lose to older rows.
     pub(super) async fn set_up(
         &self,
-        instances: &MirrorInstances,
+        instances: &Arc<MirrorInstances>,
         edit: Option<&PendingEdit>,
     ) -> Result<SourceInstance, Failure> {
         let catalog = &self.workshop.catalog;
@@ -25,15 +27,11 @@ impl MirrorRun {
         let mut source = instances.source().await?;
         let start = source.setup().await?;
         let schema = source.schema().await?;
-        let mut destination = instances.store().await?;
-        if instances.is_beside() {
-            // A setup that is repeated, perhaps after an edit.
-            destination.drop_tables(&destinations(&spec.tables)).await?;
-        } else if spec.resync && !instances.replaces() {
-            // What an earlier mirror left there is replaced.
-            destination.drop_tables(&destinations(&spec.tables)).await?;
+        // Beside, a setup may be repeated, perhaps after an edit; else what an earlier mirror left there is replaced.
+        if instances.is_beside() || spec.resync && !instances.replaces() {
+            instances.store().await?.drop_tables(&destinations(&spec.tables)).await?;
         }
-        destination.prepare(&schema).await?;
+        self.prepare_targets(instances, &schema).await?;
         self.forget_stage().await?;
         catalog.forget_progress(id).await?;
         catalog.begin_load(id, &names(loaded_first(spec, edit))).await?;
@@ -48,7 +46,7 @@ impl MirrorRun {
     /// Carries out a recorded edit at both sides; false when a later request came in between.
     pub(super) async fn carry_out(
         &self,
-        instances: &MirrorInstances,
+        instances: &Arc<MirrorInstances>,
         edit: &PendingEdit,
     ) -> Result<bool, Failure> {
         if !self.observe(MirrorState::Modifying).await? {
@@ -66,14 +64,13 @@ impl MirrorRun {
             let settings = instances.source_settings(&loading).await?;
             let start = source.alter(&settings).await?;
             let schema = source.schema().await?;
-            let mut destination = instances.store().await?;
             if instances.is_beside() {
-                destination.drop_tables(&destinations(&edit.removed)).await?;
+                instances.store().await?.drop_tables(&destinations(&edit.removed)).await?;
             }
             // What changed of the others, the stream tells: it may be ahead of it here, and have to be asked for there.
             let added = |table: &str| edit.added.iter().any(|added| told_name(&added.source) == table);
             if let Some(added) = kept_tables(&schema, added)? {
-                destination.prepare(&added).await?;
+                self.prepare_targets(instances, &added).await?;
             }
             // Added ones too: a table that an unfinished edit removed may be back with another target.
             let changed: Vec<_> =
