@@ -45,7 +45,6 @@ impl<T: Transform> Transform for Chain<T> {
         let (rest, places) = without(&given, &over)?;
         let mut made = self.apply_kept(rest, &keeper).await?;
         put_back(&mut made.rejected, &places)?;
-        made.dropped += u32::try_from(over.len()).unwrap_or(u32::MAX);
         Ok(made)
     }
 }

@@ -109,6 +109,7 @@ async fn a_script_that_would_take_the_record_now_does_not_see_it_where_it_is_lef
         assert_eq!(versions(&answer.batch), through, "{again:?}");
         let rejected: Vec<_> = answer.rejected.iter().map(|one| (one.row, one.key.as_str())).collect();
         assert_eq!(rejected, [(2, "id=3")], "{again:?}");
+        assert_eq!(answer.dropped, 0, "the script dropped none: {again:?}");
         assert_eq!(office.waiting().await, waiting, "{again:?}");
     }
 }
