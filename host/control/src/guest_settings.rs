@@ -47,6 +47,7 @@ pub(crate) fn source(
         "publicationManaged": spec.publication_managed(),
         "tables": spec.tables.iter().map(table).collect::<Vec<_>>(),
         "loading": loading,
+        "loadWorkers": if spec.do_initial_snapshot { spec.snapshot_max_parallel_workers } else { 0 },
         "loadStart": load_start.map_or(&[][..], Position::as_bytes),
         // Without a script nobody takes them: they need not come.
         "messages": !spec.script.is_empty(),

@@ -133,3 +133,13 @@ pub(crate) const LOOKUP_KEYS_MAX: usize = 1_000;
 
 /// Digits of the largest decimals that a destination has a type for: a decimal beyond is text there, as one without a bound.
 pub(crate) const DECIMAL_DIGITS_MAX: i32 = 76;
+
+/// Sessions of a stream at a time: that of the log, one beside it, one that holds a point where changes are completed,
+/// and the look at its slot.
+pub(crate) const STREAM_SESSIONS: u32 = 4;
+
+/// Sessions of a load at a time beside those of its workers: what holds its point has two, and there is the look at the slot.
+pub(crate) const LOAD_SESSIONS: u32 = 3;
+
+/// Sessions of each worker of a load: it reads rows with one, and looks at the catalog with the other.
+pub(crate) const WORKER_SESSIONS: u32 = 2;

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) whole_rows: bool,
     /// The position that the last edit's load started at; empty before there is one.
     load_start: Vec<u8>,
+    /// How many instances read a load at a time.
+    pub(crate) load_workers: u32,
 }
 
 /// The publication the stream reads.
@@ -100,6 +102,7 @@ impl Settings {
             rereads,
             whole_rows,
             load_start,
+            load_workers,
             ..
         } = config;
         Self {
@@ -115,6 +118,7 @@ impl Settings {
             rereads,
             whole_rows,
             load_start,
+            load_workers,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct SourceConfig {
     pub whole_rows: bool,
     /// The position that loads start at: that of the setup, or what the last `alter` returned.
     pub load_start: Vec<u8>,
+    /// How many instances read a load at a time; 0 where nothing is loaded.
+    pub load_workers: u32,
 }
 
 /// Which relation records a source delivers.

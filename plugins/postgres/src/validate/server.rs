@@ -4,7 +4,7 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::{Failure, Problem};
 
 use crate::cluster::Cluster;
-use crate::config::{SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN};
+use crate::config::{LOAD_SESSIONS, SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN, STREAM_SESSIONS, WORKER_SESSIONS};
 use crate::peer::{Peer, flag, number, single, text};
 use crate::publication;
 use crate::server::Server;
@@ -26,7 +26,9 @@ pub(super) fn check<P: Peer>(
         "SELECT current_setting('wal_level'), pg_catalog.pg_is_in_recovery(), current_user, current_database(),
                 pg_catalog.has_database_privilege(current_database(), 'CREATE'),
                 current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_catalog.pg_replication_slots),
-                current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_catalog.pg_stat_replication)",
+                current_setting('max_wal_senders')::int - (SELECT count(*) FROM pg_catalog.pg_stat_replication),
+                (SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END
+                 FROM pg_catalog.pg_roles WHERE rolname = session_user)",
     )?;
     let row = single(rows, "its settings")?;
     let mut problems = settings_of(&row, server)?;
@@ -40,10 +42,12 @@ pub(super) fn check<P: Peer>(
     if let Some(slot) = existing {
         problems.extend(slot_of_others(&slot, settings));
     }
+    let limit = number::<i64>(&row, 7)?;
+    problems.extend(few_connections(limit, text(&row, 2)?, settings));
     if number::<i64>(&row, 6)? < 1 {
         let message = "all wal senders of the server are in use";
         problems.push(Problem::new(PEER, message).with_hint("raise max_wal_senders"));
-    } else if let Err(failure) = replication(side) {
+    } else if let Some(Err(failure)) = (limit != 1).then(|| replication(side)) {
         let user = text(&row, 2)?;
         let message = format!("role {user:?} cannot open a replication connection: {}", failure.message);
         let user = tarn_sdk::sql::postgres::ident(user);
@@ -81,6 +85,33 @@ fn settings_of(row: &Row, server: &Server) -> Result<Vec<Problem>, Failure> {
         add(message, "point the peer at the primary");
     }
     Ok(problems)
+}
+
+/// A role that may not have as many connections as the mirror needs at a time. A superuser has no limit, nor has a role
+/// with -1.
+fn few_connections(limit: i64, user: &str, settings: &Settings) -> Option<Problem> {
+    let load = match settings.load_workers {
+        0 => 0,
+        workers => LOAD_SESSIONS.saturating_add(workers.saturating_mul(WORKER_SESSIONS)),
+    };
+    let needed = STREAM_SESSIONS.max(load);
+    if limit < 0 || limit >= needed.into() {
+        return None;
+    }
+    let message = format!(
+        "role {user:?} may have {limit} connections at a time, and the mirror needs {needed}{}",
+        match settings.load_workers {
+            0 => String::new(),
+            workers => format!(" with {workers} workers of its load"),
+        }
+    );
+    let user = tarn_sdk::sql::postgres::ident(user);
+    let fewer = if load > STREAM_SESSIONS { ", or choose fewer snapshot_max_parallel_workers" } else { "" };
+    Some(
+        Problem::new(PEER, message).with_hint(format!(
+            "ALTER ROLE {user} CONNECTION LIMIT {needed}; more where it has others{fewer}"
+        )),
+    )
 }
 
 /// The sure way to know whether a replication connection can be opened is to open one.

@@ -211,6 +211,7 @@ pub fn config(mirror: &str, tables: &[&str]) -> SourceConfig {
         rereads: tarn_sdk::Rereads::All,
         whole_rows: false,
         load_start: Vec::new(),
+        load_workers: 0,
     }
 }
 
