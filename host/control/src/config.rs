@@ -299,3 +299,7 @@ pub(crate) const TARGETS_AT_ONCE: usize = 8;
 
 /// Targets that each of them makes at least: an instance and its first connection take as long as a few tables.
 pub(crate) const TARGETS_BY_INSTANCE_MIN: usize = 8;
+
+/// Instances of the process that make targets at once, of all mirrors: many may be set up together, and the others need
+/// instances, too, of some five hundred.
+pub(crate) const TARGET_INSTANCES_MAX: usize = 64;

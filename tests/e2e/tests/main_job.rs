@@ -257,15 +257,19 @@ fn a_changed_peer_is_taken_up_by_a_mirror_that_runs() {
     scene.postgres.query(TABLE);
     scene.mirror("items", &[("public.items", "items")], &json!({}));
     scene.wait_for_state("items", "STATUS_RUNNING");
+    let streams = |times: usize| {
+        until_within(PATIENCE, "the stream is open", || {
+            (scene.log("items").matches("streaming").count() >= times).then_some(())
+        });
+    };
+    streams(1);
     scene.clickhouse.query("CREATE DATABASE elsewhere");
     scene.clickhouse.query("CREATE TABLE elsewhere.items AS items");
     let mut config = scene.clickhouse.peer_config();
     config["database"] = "elsewhere".into();
     let peer = json!({"name": "target", "type": 8, "clickhouse_config": config});
     assert_eq!(scene.post("peers/create", &json!({"peer": peer, "allow_update": true}))["status"], "CREATED");
-    until_within(PATIENCE, "the stream begins again", || {
-        (scene.log("items").matches("streaming").count() >= 2).then_some(())
-    });
+    streams(2);
     scene.postgres.query("INSERT INTO items VALUES (20001, 'new', 1, now())");
     scene.wait_for_target("SELECT count() FROM elsewhere.items FINAL WHERE id = 20001", "1");
 }

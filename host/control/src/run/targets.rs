@@ -8,12 +8,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tarn_model::Failure;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
 
 use super::MirrorRun;
-use crate::config::{TARGETS_AT_ONCE, TARGETS_BY_INSTANCE_MIN};
+use crate::config::{TARGET_INSTANCES_MAX, TARGETS_AT_ONCE, TARGETS_BY_INSTANCE_MIN};
 use crate::described::{split_tables, table_count};
 use crate::instances::MirrorInstances;
+
+/// Instances of all mirrors that make targets.
+static INSTANCES: Semaphore = Semaphore::const_new(TARGET_INSTANCES_MAX);
 
 impl MirrorRun {
     /// Makes the described tables at the destination, and changes those that are there otherwise.
@@ -26,7 +30,10 @@ impl MirrorRun {
         let instances = Arc::clone(instances);
         all_at_once(split_tables(schema, parts)?, move |part| {
             let instances = Arc::clone(&instances);
-            async move { instances.store().await?.prepare(&part).await }
+            async move {
+                let _permit = INSTANCES.acquire().await.expect("it is never closed");
+                instances.store().await?.prepare(&part).await
+            }
         })
         .await
     }
