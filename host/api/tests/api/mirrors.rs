@@ -107,8 +107,9 @@ async fn mirrors_are_listed_with_their_peers_and_states() {
     assert!(created.as_u64().is_some_and(|ms| ms > 1_700_000_000_000), "{created}");
     assert_eq!(
         first,
-        json!({"id": "1", "workflowId": "m-peerflow", "name": "m", "sourceName": "pg", "sourceType": "POSTGRES", "retrying": null,
-            "destinationName": "ch", "destinationType": "CLICKHOUSE", "isCdc": true, "status": "STATUS_SETUP"})
+        json!({"id": "1", "workflowId": "m-peerflow", "name": "m", "sourceName": "pg", "sourceType": "POSTGRES",
+            "destinationName": "ch", "destinationType": "CLICKHOUSE", "isCdc": true, "status": "STATUS_SETUP",
+            "retrying": null})
     );
     assert_eq!(list["mirrors"][1]["name"], "n");
     assert_eq!(fixture.get("mirrors/names").await.ok(), json!({"names": ["m", "n"]}));
