@@ -324,7 +324,7 @@ async fn a_user_logs_in_by_plain_and_a_refused_login_is_told_without_the_passwor
     let producer =
         ProducerSettings { id: "refused".to_owned(), timeout_ms: 60_000, ..ProducerSettings::default() };
     let opened = Producer::open(&Client::new(&wrong).expect("settings"), producer).await;
-    let error = opened.err().expect("it is not let in");
+    let Err(error) = opened else { panic!("it is let in") };
     assert_eq!(error.trouble, Trouble::Unauthorized, "{error}");
     assert!(asked.elapsed() < Duration::from_secs(30), "{:?}", asked.elapsed());
 }
