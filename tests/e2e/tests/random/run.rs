@@ -307,12 +307,12 @@ impl Play {
             } else if let Some(table) = of("the rows of ", " were read again") {
                 due.remove(&table);
                 opening.remove(&table);
-            } else if let Some(table) = of("the rows of ", " are to be read again") {
-                opening.insert(table);
             } else if let Some(table) =
                 of("the rows of ", " were written anew").or_else(|| of("reading the rows of ", " again"))
             {
                 due.insert(table);
+            } else if let Some(table) = of("the rows of ", " are to be read again") {
+                opening.insert(table);
             }
         }
         !due.is_empty() || !opening.is_empty()
