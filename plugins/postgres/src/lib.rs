@@ -31,6 +31,7 @@ mod rewrite;
 mod sent_value;
 mod server;
 mod settings;
+mod shapes;
 mod side;
 mod slot;
 mod snapshot;

@@ -12,6 +12,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::entry::Entry;
 use crate::lsn::Lsn;
+use crate::shapes::Shapes;
 use crate::table_name::TableName;
 
 /// A table as it was.
@@ -147,6 +148,8 @@ pub(crate) struct Marks {
     /// What was changed by an earlier transaction than this was seen when the tables were last looked at;
     /// 0 before that.
     pub(crate) horizon: u64,
+    /// What the types of their columns were like.
+    pub(crate) shapes: Shapes,
     /// In the order of their names' digests: a mirror may have ten thousand.
     tables: Vec<Mark>,
 }
@@ -154,7 +157,7 @@ pub(crate) struct Marks {
 impl Marks {
     /// No table is marked yet.
     pub(crate) fn new(horizon: u64) -> Self {
-        Self { horizon, tables: Vec::new() }
+        Self { horizon, shapes: Shapes::default(), tables: Vec::new() }
     }
 
     pub(crate) fn get(&self, name: &TableName) -> Option<&Mark> {
@@ -220,13 +223,14 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: how many tables have generated columns, bounded decimals or a condition on rows (4 bytes), and each
+    /// Appends the marks: the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a condition on rows (4 bytes), and each
     /// with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
     /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
     /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
     /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.
     /// Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(0);
         let is_special =
             |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
@@ -267,6 +271,12 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (shapes, rest) = Shapes::read(bytes)?;
+        Some(Self { shapes, ..Self::read_with_sorts(rest)? })
+    }
+
+    /// The same of bytes from when nothing was said of types.
+    pub(crate) fn read_with_sorts(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk()?;
         let mut special = Vec::new();
         for _ in 0..u32::from_le_bytes(*count) {
@@ -340,7 +350,7 @@ impl Marks {
             rest = after;
         }
         tables.sort_by_key(|mark| mark.name);
-        Some(Self { horizon: u64::from_le_bytes(*horizon), tables })
+        Some(Self { horizon: u64::from_le_bytes(*horizon), shapes: Shapes::default(), tables })
     }
 
     /// Whether rows of a table have to be read again.

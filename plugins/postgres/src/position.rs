@@ -26,7 +26,7 @@ const VERSION: u8 = 7;
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 6: the same without what came before the end.
+/// The form of version 6: the same without what came before the end, and with marks that say nothing of types.
 const VERSION_WITHOUT_PAST: u8 = 6;
 
 /// The form of version 5: with marks that say nothing of sorts of columns, too.
@@ -188,7 +188,8 @@ impl Position {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {
-            VERSION | VERSION_WITHOUT_PAST => Marks::read(marks)?,
+            VERSION => Marks::read(marks)?,
+            VERSION_WITHOUT_PAST => Marks::read_with_sorts(marks)?,
             VERSION_WITHOUT_SORTS => Marks::read_with_again(marks)?,
             VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
             VERSION_WITHOUT_ENTRIES | VERSION_WITHOUT_TIMELINE => Marks::read_without_entries(marks)?,
@@ -402,8 +403,8 @@ mod tests {
             vec![8, 0, 0, 0, 0, 0, 0, 0],
             vec![3, 0, 0, 0, 0, 0, 0, 0],
             vec![3, 0, 0, 0],
-            // Of no table anything special, none to read again, no entry, and the horizon.
-            vec![0; 4 + 4 + 4 + 8],
+            // Of no type a shape, of no table anything special, none to read again, no entry, and the horizon.
+            vec![0; 4 + 4 + 4 + 4 + 8],
         ]
         .concat();
         assert_eq!(position.to_bytes(), bytes);

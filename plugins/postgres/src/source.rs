@@ -217,6 +217,7 @@ impl<P: Peer> PostgresSource<P> {
                     Some(published.get(&mapping.name).map_or(0, |published| published.filtered_by));
             }
         }
+        marks.shapes.look(point, surroundings::types_of(&self.settings, &tables))?;
         Ok(marks)
     }
 

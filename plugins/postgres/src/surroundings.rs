@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use tarn_sdk::{Failure, Rereads, clock, log};
 
 use crate::attributes::Attributes;
-use crate::catalog::{CatalogTable, Kind, table_numbered, tables_named};
+use crate::catalog::{CatalogColumn, CatalogTable, Kind, table_numbered, tables_named};
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
 use crate::mark::{Mark, Marks};
@@ -18,7 +18,7 @@ use crate::publication;
 use crate::restated;
 use crate::rewrite;
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
 use crate::stream::identity::WithoutIdentity;
 use crate::table_name::TableName;
@@ -130,6 +130,14 @@ pub(crate) fn look<P: Peer>(
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
         }
     }
+    let written_otherwise = marks.shapes.look(side, types_of(settings, &tables))?;
+    if !written_otherwise.is_empty() {
+        for mapping in &settings.tables {
+            if let Some(table) = tables.get(&mapping.name) {
+                note_types(marks, mapping, table, &written_otherwise, settings.rereads);
+            }
+        }
+    }
     for (name, change) in partitions.look(side, &tables, marks.horizon)? {
         note_partitions(marks, name, change, settings.rereads);
     }
@@ -145,24 +153,78 @@ pub(crate) fn note_rows(marks: &mut Marks, name: &TableName, table: &CatalogTabl
     let rewritten = rewrite::cause(table, mark, horizon)
         .map(|cause| format!("the rows of {name} were written anew by {cause}"));
     let causes = rewritten.map_or_else(|| restated::causes(table, mark), |cause| vec![cause]);
-    if !causes.is_empty() {
-        let causes = causes.join(", and ");
-        if rereads == Rereads::All {
-            log::info(&format!(
-                "{causes}. The server does not publish what rows hold now: they are to be read again, beside the stream"
-            ));
-        } else {
-            log::warn(&format!(
-                "{causes}. The server does not publish what rows hold now: at the destination, rows that do not change from \
-                 here on keep the values from before, and NULL in added columns. Where that is not what the source shows, \
-                 resync the mirror, or edit the table out of it and add it again"
-            ));
-        }
-        if rereads != Rereads::None {
-            mark.read_again(None);
-        }
-    }
+    note_causes(mark, &causes, rereads);
     mark.see(table);
+}
+
+/// Says why rows hold what no change tells of, and has them read again where that is wanted.
+fn note_causes(mark: &mut Mark, causes: &[String], rereads: Rereads) {
+    if causes.is_empty() {
+        return;
+    }
+    let causes = causes.join(", and ");
+    if rereads == Rereads::All {
+        log::info(&format!(
+            "{causes}. The server does not publish what rows hold now: they are to be read again, beside the stream"
+        ));
+    } else {
+        log::warn(&format!(
+            "{causes}. The server does not publish what rows hold now: at the destination, rows that do not change from \
+             here on keep the values from before, and NULL in added columns. Where that is not what the source shows, \
+             resync the mirror, or edit the table out of it and add it again"
+        ));
+    }
+    if rereads != Rereads::None {
+        mark.read_again(None);
+    }
+}
+
+/// The types of the columns that are replicated, or may be.
+pub(crate) fn types_of<'a>(
+    settings: &'a Settings,
+    tables: &'a HashMap<TableName, CatalogTable>,
+) -> impl Iterator<Item = u32> + 'a {
+    let mapped = settings.tables.iter().filter_map(|mapping| Some((mapping, tables.get(&mapping.name)?)));
+    mapped.flat_map(|(mapping, table)| wanted_columns(mapping, table)).map(|column| column.type_oid)
+}
+
+fn wanted_columns<'a>(
+    mapping: &'a MappedTable,
+    table: &'a CatalogTable,
+) -> impl Iterator<Item = &'a CatalogColumn> {
+    table.columns.iter().filter(|column| !mapping.exclude.contains(&column.name))
+}
+
+/// Notes where values from before are written otherwise now, by the types of their columns. Rows are told by their keys: where
+/// these are written otherwise, reading the rows again would leave them there under both.
+fn note_types(
+    marks: &mut Marks,
+    mapping: &MappedTable,
+    table: &CatalogTable,
+    changed: &HashMap<u32, Vec<String>>,
+    rereads: Rereads,
+) {
+    let name = &mapping.name;
+    let causes = |columns: &mut dyn Iterator<Item = &CatalogColumn>| -> Vec<String> {
+        columns
+            .filter_map(|column| {
+                let became = changed.get(&column.type_oid)?.join(" and ");
+                Some(format!("{became}, which column {} of {name} holds values of", column.name))
+            })
+            .collect()
+    };
+    let in_key = causes(&mut wanted_columns(mapping, table).filter(|column| column.key != 0));
+    if !in_key.is_empty() {
+        log::warn(&format!(
+            "{}. It identifies rows, and the server does not publish what they are called now: rows from before keep their \
+             keys at the destination, and may be there twice once they change. Resync the mirror",
+            in_key.join(", and ")
+        ));
+        return;
+    }
+    if let Some(mark) = marks.get_mut(name) {
+        note_causes(mark, &causes(&mut wanted_columns(mapping, table)), rereads);
+    }
 }
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.

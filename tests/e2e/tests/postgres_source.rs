@@ -40,6 +40,8 @@ mod replaced;
 mod restored;
 #[path = "postgres_source/resume.rs"]
 mod resume;
+#[path = "postgres_source/retyped.rs"]
+mod retyped;
 #[path = "postgres_source/rows.rs"]
 mod rows;
 #[path = "postgres_source/snapshot.rs"]

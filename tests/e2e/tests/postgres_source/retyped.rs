@@ -1,0 +1,54 @@
+//! Values that are written otherwise than they were, because their types have changed.
+
+use tarn_harness::until;
+use tarn_sdk::Limits;
+
+use crate::fixture::{Seen, Source, config, limits, rows, source, stream};
+use crate::server;
+
+/// The rows of a table that is read again, in the order of their keys, and the position after them.
+fn read_again(source: &mut Source, count: usize) -> (Vec<Vec<String>>, Vec<u8>) {
+    let mut found: Vec<Vec<String>> = Vec::new();
+    let position = until("the rows are read again", || {
+        let changes = source.read(Limits { wait_ms: 50, ..limits(100) }).expect("the stream goes on");
+        let is_read = |row: &Seen| row.version.ordinal > u64::from(u32::MAX);
+        found.extend(rows(&changes.batch).into_iter().filter(is_read).map(|row| row.after));
+        let is_ended = found.len() == count && changes.rows == 0;
+        is_ended.then_some(changes.position)
+    });
+    found.sort();
+    (found, position)
+}
+
+#[test]
+fn rows_are_read_again_where_their_types_write_them_otherwise() {
+    let server = server();
+    server.query(
+        "CREATE TYPE retyped_mood AS ENUM ('low', 'high'); CREATE DOMAIN retyped_moods AS retyped_mood[];
+         CREATE TYPE retyped_pair AS (x int, m retyped_mood);
+         CREATE TABLE retyped (id int PRIMARY KEY, m retyped_mood, ms retyped_moods, p retyped_pair);
+         INSERT INTO retyped VALUES (1, 'low', '{high,low}', (1, 'low'))",
+    );
+    let mut source = source(server, config("retyped", &["public.retyped"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO retyped VALUES (2, 'high', '{low}', (2, 'high'))");
+    let (_, positions) = stream(&mut source, 1, 10).expect("a row");
+    // While nobody looks.
+    server.query("ALTER TYPE retyped_mood RENAME VALUE 'low' TO 'deep'");
+    source.open(&positions[0]).expect("the stream");
+    let (read, position) = read_again(&mut source, 2);
+    assert_eq!(read, [["1", "deep", "{high,deep}", "(1,deep)"], ["2", "high", "{deep}", "(2,high)"]]);
+    // A label that is added changes nothing that is there.
+    server.query("ALTER TYPE retyped_mood ADD VALUE 'middle' BEFORE 'high'");
+    source.open(&position).expect("the stream");
+    server.query("INSERT INTO retyped VALUES (3, 'middle', '{}', NULL)");
+    let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["3", "middle", "{}", "NULL"]);
+    // While the stream runs.
+    server.query("ALTER TYPE retyped_pair ADD ATTRIBUTE y int");
+    let (read, _) = read_again(&mut source, 3);
+    assert_eq!(read[0], ["1", "deep", "{high,deep}", "(1,deep,)"]);
+    source.teardown().expect("no failure");
+}
