@@ -17,16 +17,19 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 7: a byte 7, then the system identifier, the end, the begun transaction's commit, the rows
+/// The form of version 8: a byte 8, then the system identifier, the end, the begun transaction's commit, the rows
 /// of it and the messages of it, where the last transaction ended, where the last one with rows ended, and when it
 /// was committed, eight bytes each, little-endian, the timeline in four, then the [marks](Marks::write). No transaction
 /// is begun where its commit is 0, and none with rows is known where its end is.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 6: the same without what came before the end, and with marks that say nothing of types.
+/// The form of version 7: the same with marks that say nothing of types.
+const VERSION_WITHOUT_SHAPES: u8 = 7;
+
+/// The form of version 6: without what came before the end, too.
 const VERSION_WITHOUT_PAST: u8 = 6;
 
 /// The form of version 5: with marks that say nothing of sorts of columns, too.
@@ -139,7 +142,9 @@ impl Place {
             _ => return None,
         };
         let (past, rest) = match *version {
-            VERSION => rest.split_first_chunk().map(|(past, rest)| (Some(*past), rest))?,
+            VERSION | VERSION_WITHOUT_SHAPES => {
+                rest.split_first_chunk().map(|(past, rest)| (Some(*past), rest))?
+            }
             _ => (None, rest),
         };
         let (timeline, marks) = match *version {
@@ -189,7 +194,7 @@ impl Position {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {
             VERSION => Marks::read(marks)?,
-            VERSION_WITHOUT_PAST => Marks::read_with_sorts(marks)?,
+            VERSION_WITHOUT_SHAPES | VERSION_WITHOUT_PAST => Marks::read_with_sorts(marks)?,
             VERSION_WITHOUT_SORTS => Marks::read_with_again(marks)?,
             VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
             VERSION_WITHOUT_ENTRIES | VERSION_WITHOUT_TIMELINE => Marks::read_without_entries(marks)?,
@@ -391,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn version_7_is_written() {
+    fn version_7_is_still_read() {
         let mut position = Position::between(CLUSTER, Lsn(1 << 32));
         position.place.past = Past { end: Lsn(9), last: Some(Last { end: Lsn(8), commit_time_us: 3 }) };
         let bytes: Vec<u8> = [
@@ -403,12 +408,16 @@ mod tests {
             vec![8, 0, 0, 0, 0, 0, 0, 0],
             vec![3, 0, 0, 0, 0, 0, 0, 0],
             vec![3, 0, 0, 0],
-            // Of no type a shape, of no table anything special, none to read again, no entry, and the horizon.
-            vec![0; 4 + 4 + 4 + 4 + 8],
+            // Of no table anything special, none to read again, no entry, and the horizon.
+            vec![0; 4 + 4 + 4 + 8],
         ]
         .concat();
-        assert_eq!(position.to_bytes(), bytes);
         assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
+        // Version 8 says how many types have a shape before that.
+        let mut bytes = bytes;
+        bytes[0] = 8;
+        bytes.splice(69..69, [0; 4]);
+        assert_eq!(position.to_bytes(), bytes);
     }
 
     #[test]
@@ -424,6 +433,7 @@ mod tests {
             &[6; BYTES],
             &[7; BYTES],
             &[8; BYTES],
+            &[9; BYTES],
             &[1; BYTES - 1],
             &[1; BYTES + 1],
         ] {
