@@ -15,6 +15,9 @@ use crate::lsn::Lsn;
 use crate::shapes::Shapes;
 use crate::table_name::TableName;
 
+/// Stands for a transaction that is not known: that of a cluster's making.
+const UNKNOWN: u32 = 1;
+
 /// A table as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -34,7 +37,7 @@ pub(crate) struct Mark {
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
     /// The transaction that gave somebody else's publication a condition on its rows, 0 where there is none; nothing where
-    /// that was not looked at, which is written as 0: a look comes before each position of a stream.
+    /// that was not looked at.
     pub(crate) filtered_by: Option<u32>,
     /// Whether its rows are, or were, to be read again.
     pub(crate) again: Again,
@@ -62,9 +65,9 @@ impl Mark {
         }
     }
 
-    /// What it says of the table's rows alone.
-    pub(crate) fn of_rows(&self) -> Self {
-        Self { delivered: Attributes::default(), entry: None, filtered_by: None, noticed: 0, ..self.clone() }
+    /// What it says of the table's rows alone, which were read under the condition that this transaction made.
+    pub(crate) fn of_rows(&self, filtered_by: Option<u32>) -> Self {
+        Self { delivered: Attributes::default(), entry: None, filtered_by, noticed: 0, ..self.clone() }
     }
 
     /// Takes over what the catalog has of the table's rows.
@@ -176,6 +179,11 @@ impl Marks {
         }
     }
 
+    /// Forgets by which transactions publications got conditions on rows.
+    pub(crate) fn forget_filters(&mut self) {
+        self.tables.iter_mut().for_each(|mark| mark.filtered_by = None);
+    }
+
     /// Forgets the marks of all tables but these.
     pub(crate) fn keep<'a>(&mut self, names: impl IntoIterator<Item = &'a TableName>) {
         let names: HashSet<u64> = names.into_iter().map(digest).collect();
@@ -231,7 +239,7 @@ impl Marks {
     /// Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         self.shapes.write(out);
-        let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(0);
+        let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
         let is_special =
             |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
         let special: Vec<&Mark> = self.tables.iter().filter(is_special).collect();
@@ -289,10 +297,11 @@ impl Marks {
         }
         let mut marks = Self::read_with_again(rest)?;
         marks.tables.iter_mut().for_each(|mark| mark.filtered_by = Some(0));
+        let known = |number: u32| (number != UNKNOWN).then_some(number);
         for (name, generated, bounded, filtered_by) in special {
             let at = marks.place(name).ok()?;
             let mark = &mut marks.tables[at];
-            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, Some(filtered_by));
+            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, known(filtered_by));
         }
         Some(marks)
     }
@@ -395,9 +404,7 @@ mod tests {
         marks.add(&names[0], 7, 8, [1, 2, 9].into_iter().collect());
         marks.add(&names[1], 4_000_000_000, 0, Attributes::default());
         marks.add(&names[1], 1, 1, Attributes::default());
-        for name in &names {
-            marks.get_mut(name).expect("it is marked").filtered_by = Some(0);
-        }
+        marks.get_mut(&names[0]).expect("it is marked").filtered_by = Some(0);
         let mut bytes = Vec::new();
         marks.write(&mut bytes);
         assert_eq!(Marks::read(&bytes), Some(marks.clone()));

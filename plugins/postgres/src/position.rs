@@ -190,6 +190,15 @@ impl Position {
         Self::read(bytes).ok_or_else(unreadable)
     }
 
+    /// The marks of the place where a load started. Earlier versions did not look there at conditions on rows.
+    pub(crate) fn of_load(bytes: &[u8]) -> Result<Marks, Failure> {
+        let mut marks = Self::from_bytes(bytes)?.marks;
+        if bytes.first().is_some_and(|version| *version < VERSION) {
+            marks.forget_filters();
+        }
+        Ok(marks)
+    }
+
     fn read(bytes: &[u8]) -> Option<Self> {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {

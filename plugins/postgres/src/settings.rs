@@ -127,7 +127,7 @@ impl Settings {
         if self.load_start.is_empty() {
             return Ok(Marks::default());
         }
-        Ok(Position::from_bytes(&self.load_start)?.marks)
+        Position::of_load(&self.load_start)
     }
 
     /// The place where the last load started, if one did.

@@ -34,7 +34,9 @@ impl<P: Peer> PostgresSource<P> {
                 let is_same = |mark: &&Mark| mark.oid == table.oid;
                 marks.get(name).filter(is_same).or_else(|| begun.get(name).filter(is_same))
             });
-            let known = known.map(Mark::of_rows);
+            // The load has read the rows under the condition that there was when it began.
+            let filtered_by = begun.get(name).and_then(|mark| mark.filtered_by);
+            let known = known.map(|mark| mark.of_rows(filtered_by));
             marks.replace(name, known);
         }
         Ok(())
@@ -86,6 +88,7 @@ impl<P: Peer> PostgresSource<P> {
             Publication::Managed(publication) => entry::entries(&mut self.side, publication)?,
             Publication::Given(_) => HashMap::new(),
         };
+        let published = self.published()?;
         for table in &self.settings.tables {
             let name = &table.name;
             if let Some(found) = tables.get(name).filter(|_| table.loading) {
@@ -93,6 +96,7 @@ impl<P: Peer> PostgresSource<P> {
                 let mark = marks.get_mut(name).expect("it was added");
                 mark.see(found);
                 mark.entry = entries.get(name).copied();
+                mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
             } else {
                 marks.replace(name, loaded.get(name).cloned());
             }

@@ -109,6 +109,38 @@ fn a_given_publication_may_have_a_list_and_may_not_shorten_it() {
 }
 
 #[test]
+fn another_row_filter_is_told_of_a_table_that_loads_beside_the_stream_too() {
+    if major() < 15 {
+        return;
+    }
+    server().query("CREATE TABLE beside_too (id int PRIMARY KEY)");
+    let one = given("beside", "FOR TABLE beside, beside_too WHERE (id > 1)");
+    let (mut source, position) = after_a_row("beside", one.clone());
+    let both = SourceConfig { tables: config("", &["public.beside", "public.beside_too"]).tables, ..one };
+    let loading = || vec!["public.beside_too".to_owned()];
+    let load_start = source.alter(SourceConfig { loading: loading(), ..both.clone() }).expect("a position");
+    drop(source);
+    let open = |loading: Vec<String>| {
+        let config = SourceConfig { loading, load_start: load_start.clone(), ..both.clone() };
+        let mut source = self::source(server(), config);
+        source.open(&position).map(|()| source)
+    };
+    open(loading()).expect("as it was");
+    open(Vec::new()).expect("as it was");
+    // While nobody looks: the load goes on, or has ended.
+    server().query("ALTER PUBLICATION beside_pub SET TABLE beside, beside_too WHERE (id > 2)");
+    for loading in [loading(), Vec::new()] {
+        let failure = open(loading).map(|_| ()).expect_err("another row filter");
+        assert_eq!(
+            (failure.code.as_str(), failure.table.as_str()),
+            ("publication_narrowed", "public.beside_too")
+        );
+        assert!(failure.message.contains("another row filter"), "{failure}");
+    }
+    self::source(server(), both.clone()).teardown().expect("no failure");
+}
+
+#[test]
 fn a_dropped_column_is_none_of_it() {
     let (mut source, position) = after_a_row("truly_dropped", table("truly_dropped"));
     server().query("ALTER TABLE truly_dropped DROP b; INSERT INTO truly_dropped VALUES (2, 'x')");
