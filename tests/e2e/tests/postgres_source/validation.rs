@@ -84,13 +84,13 @@ fn a_role_without_rights_is_told_each_of_them() {
 fn a_role_that_may_have_few_connections_is_told_how_many_the_mirror_needs() {
     let server = server();
     server.query(
-        "CREATE TABLE counted (id int PRIMARY KEY); CREATE ROLE counted LOGIN REPLICATION PASSWORD 'counted' CONNECTION LIMIT 10;
-         ALTER TABLE counted OWNER TO counted; DO $$ BEGIN
-         EXECUTE format('GRANT CREATE ON DATABASE %I TO counted', current_database()); END $$",
+        "CREATE TABLE limited (id int PRIMARY KEY); CREATE ROLE limited LOGIN REPLICATION PASSWORD 'limited' CONNECTION LIMIT 10;
+         ALTER TABLE limited OWNER TO limited; DO $$ BEGIN
+         EXECUTE format('GRANT CREATE ON DATABASE %I TO limited', current_database()); END $$",
     );
     let problems = |load_workers| {
-        let config = SourceConfig { load_workers, ..config("counted", &["public.counted"]) };
-        let peer = DriverPeer::of_role(server, "counted", "counted");
+        let config = SourceConfig { load_workers, ..config("limited", &["public.limited"]) };
+        let peer = DriverPeer::of_role(server, "limited", "limited");
         PostgresSource::new(peer, config).validate().expect("an answer")
     };
     let four = problems(4);
@@ -99,14 +99,14 @@ fn a_role_that_may_have_few_connections_is_told_how_many_the_mirror_needs() {
         "source_name",
         "may have 10 connections at a time, and the mirror needs 11 with 4 workers",
     );
-    assert!(problem.hint.contains("ALTER ROLE \"counted\" CONNECTION LIMIT 11"), "{}", problem.hint);
+    assert!(problem.hint.contains("ALTER ROLE \"limited\" CONNECTION LIMIT 11"), "{}", problem.hint);
     assert_eq!((problems(3), problems(0)), (vec![], vec![]));
     // One is all that it takes to look, and no right is missing for that.
-    server.query("ALTER ROLE counted CONNECTION LIMIT 1");
+    server.query("ALTER ROLE limited CONNECTION LIMIT 1");
     let one = problems(0);
     assert!(told(&one, "source_name", "needs 4").hint.contains("CONNECTION LIMIT 4"));
     assert_eq!(one.len(), 1, "{one:?}");
-    server.query("ALTER ROLE counted CONNECTION LIMIT -1");
+    server.query("ALTER ROLE limited CONNECTION LIMIT -1");
     assert_eq!(problems(100), []);
 }
 
