@@ -231,8 +231,8 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a condition on rows (4 bytes), and each
-    /// with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
+    /// Appends the marks: the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
+    /// condition on rows (4 bytes), and each with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
     /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
     /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
     /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.

@@ -340,8 +340,8 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts the stream at a position.
     ///
     /// # Errors
-    /// Class position-lost where the slot cannot serve the position, or, later, has another history; `slot_in_use`; `table_replaced`, `table_renamed` and
-    /// `table_unlogged`; `partition_identity`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
+    /// Class position-lost where the slot cannot serve the position, or, later, has another history; `slot_in_use`;
+    /// `table_replaced`, `table_renamed` and `table_unlogged`; `partition_identity`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
