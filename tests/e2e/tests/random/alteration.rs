@@ -1,8 +1,9 @@
 //! Statements that change tables.
 //!
 //! Left out is what is documented to stop a mirror: another key, a table that is dropped or renamed while it is mirrored;
-//! a generated column that becomes a stored one, which may stop a mirror that is behind; and a column of a type that the
-//! destination's cannot be turned into, which the oracle would look for by its name.
+//! a generated column that becomes a stored one, and a column that is made again of the same type, which may stop a mirror
+//! that is behind; and a column of a type that the destination's cannot be turned into, which the oracle would look for by
+//! its name.
 
 use super::dice::Dice;
 use super::kind::Kind;
@@ -22,11 +23,9 @@ pub fn alter(dice: &mut Dice, table: &mut Table) -> Vec<String> {
             None => add(dice, table),
         },
         5 => match take(dice, table) {
-            // Dropped, and made again under its name, mostly of another type.
+            // Dropped, and made again under its name, of another type.
             Some(column) => {
-                let is_other = dice.chance(70) || table.layout != Layout::Plain;
-                let kind = if is_other { dice.pick(super::kind::KINDS) } else { column.kind };
-                let again = Column { name: column.name.clone(), kind };
+                let again = Column { name: column.name.clone(), kind: dice.pick(super::kind::KINDS) };
                 let statement = format!("ALTER TABLE {name} ADD {} {}", again.name, again.kind.sql);
                 table.columns.push(again);
                 let drop = format!("ALTER TABLE {name} DROP {}", column.name);

@@ -310,6 +310,7 @@ impl Play {
             } else if let Some(table) =
                 of("the rows of ", " were written anew").or_else(|| of("reading the rows of ", " again"))
             {
+                opening.remove(&table);
                 due.insert(table);
             } else if let Some(table) = of("the rows of ", " are to be read again") {
                 opening.insert(table);
