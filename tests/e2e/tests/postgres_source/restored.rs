@@ -18,6 +18,17 @@ fn replicated(server: &Postgres) -> (Source, Vec<u8>) {
     (source, positions[0].clone())
 }
 
+/// A server of which a copy is kept, as it was at the position after that row.
+fn saved() -> (Postgres, Vec<u8>) {
+    let mut server = Postgres::start();
+    let (source, position) = replicated(&server);
+    drop(source);
+    server.stop();
+    server.save();
+    server.start_again();
+    (server, position)
+}
+
 /// Writes what no mirror has until the log is longer.
 fn grow(server: &Postgres, beyond: &str) {
     until("the log is longer", || {
@@ -44,12 +55,7 @@ fn ids(seen: &[Seen]) -> Vec<&str> {
 
 #[test]
 fn a_server_that_was_put_back_to_before_what_was_replicated_is_refused_also_once_its_log_is_longer() {
-    let mut server = Postgres::start();
-    let (source, position) = replicated(&server);
-    drop(source);
-    server.stop();
-    server.save();
-    server.start_again();
+    let (mut server, position) = saved();
     let mut source = self::source(&server, config("kept", &["public.kept"]));
     server.query("INSERT INTO kept VALUES (2, 'given up')");
     source.open(&position).expect("the stream");
@@ -81,12 +87,7 @@ fn a_server_that_was_put_back_to_before_what_was_replicated_is_refused_also_once
 
 #[test]
 fn a_server_that_was_put_back_to_after_what_was_replicated_goes_on_with_all_that_is_new() {
-    let mut server = Postgres::start();
-    let (source, position) = replicated(&server);
-    drop(source);
-    server.stop();
-    server.save();
-    server.start_again();
+    let (mut server, position) = saved();
     let mut source = self::source(&server, config("kept", &["public.kept"]));
     source.open(&position).expect("the stream");
     // The position moves with what is of no mirror.
