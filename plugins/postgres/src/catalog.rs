@@ -182,16 +182,17 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
     // The key is the index that identifies rows in the log: the one chosen for it, else the primary key. A row of the
     // catalog keeps the number of its command until another transaction locks or changes it, even in vain. Everything is of
     // one snapshot: the server's functions for partitions and files wait for who changes a table, and tell of what comes then.
+    // The files of partitions are asked for in a table's first row alone, which is the one that is read.
     let rows = side.read(&format!(
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident,
                 a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated <> '',
                 coalesce((SELECT k.place FROM unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
                           WHERE k.attnum = a.attnum AND k.place <= i.indnkeyatts), 0),
                 a.xmin,
-                CASE c.relkind WHEN 'p' THEN
+                CASE WHEN c.relkind <> 'p' THEN c.relfilenode::bigint WHEN coalesce(a.attnum, 1) = 1 THEN
                   ({BELOW} SELECT coalesce(sum(l.relfilenode::bigint), 0) % 4294967296
                    FROM below JOIN pg_catalog.pg_class AS l ON l.oid = below.relid)
-                ELSE c.relfilenode::bigint END,
+                ELSE 0 END,
                 CASE WHEN a.atthasmissing THEN pg_catalog.array_to_string(a.attmissingval, '')
                 WHEN c.relkind = 'p' AND a.atthasdef THEN
                   ({BELOW} SELECT CASE WHEN count(DISTINCT m.value) = 1 THEN min(m.value) END
