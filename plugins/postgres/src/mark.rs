@@ -34,6 +34,8 @@ pub(crate) struct Mark {
     /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
     /// stay: the stream may be behind that.
     pub(crate) generated: Attributes,
+    /// Columns that were generated, are stored by now, and were not delivered since: the stream may be behind that.
+    pub(crate) stored: Attributes,
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
     /// The transaction that gave somebody else's publication a condition on its rows, 0 where there is none; nothing where
@@ -57,6 +59,7 @@ impl Mark {
             delivered,
             entry: None,
             generated: Attributes::default(),
+            stored: Attributes::default(),
             bounded: Attributes::default(),
             filtered_by: None,
             again: Again::No,
@@ -76,9 +79,12 @@ impl Mark {
             table.columns.iter().filter(|column| has(column)).map(|column| column.attribute).collect()
         };
         self.file = table.file;
-        let is_gone = |number: &i32| !table.columns.iter().any(|column| column.attribute == *number);
-        let gone: Vec<i32> = self.generated.numbers().filter(is_gone).collect();
         let generated: Attributes = those(|column| column.generated);
+        let is_there = |number: &i32| table.columns.iter().any(|column| column.attribute == *number);
+        let were: Attributes = self.generated.numbers().chain(self.stored.numbers()).collect();
+        let (there, gone): (Vec<i32>, Vec<i32>) = were.numbers().partition(is_there);
+        let is_behind = |number: &i32| !generated.contains(*number) && !self.delivered.contains(*number);
+        self.stored = there.into_iter().filter(is_behind).collect();
         self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
     }
@@ -231,13 +237,21 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
+    /// Appends the marks: how many tables have columns that are [stored](Mark::stored) by now (4 bytes), and each with the digest
+    /// of its name (8) and the set of columns; the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
     /// condition on rows (4 bytes), and each with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
     /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
     /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
     /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.
     /// Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let stored: Vec<&Mark> = self.tables.iter().filter(|mark| !mark.stored.is_empty()).collect();
+        let count = u32::try_from(stored.len()).expect("a database has fewer tables than numbers for them");
+        out.extend_from_slice(&count.to_le_bytes());
+        for mark in stored {
+            out.extend_from_slice(&mark.name.to_le_bytes());
+            mark.stored.write(out);
+        }
         self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
         let is_special =
@@ -279,6 +293,24 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut stored = Vec::new();
+        for _ in 0..u32::from_le_bytes(*count) {
+            let (name, after) = rest.split_first_chunk()?;
+            let (columns, after) = Attributes::read(after)?;
+            stored.push((u64::from_le_bytes(*name), columns));
+            rest = after;
+        }
+        let mut marks = Self::read_with_shapes(rest)?;
+        for (name, columns) in stored {
+            let at = marks.place(name).ok()?;
+            marks.tables[at].stored = columns;
+        }
+        Some(marks)
+    }
+
+    /// The same of bytes from when nothing was said of columns that are stored by now.
+    pub(crate) fn read_with_shapes(bytes: &[u8]) -> Option<Self> {
         let (shapes, rest) = Shapes::read(bytes)?;
         Some(Self { shapes, ..Self::read_with_sorts(rest)? })
     }
@@ -420,7 +452,7 @@ mod tests {
         marks.pass(Lsn(70));
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
-        mark.filtered_by = Some(800);
+        (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

@@ -17,16 +17,19 @@ use crate::cluster::Cluster;
 use crate::lsn::Lsn;
 use crate::mark::Marks;
 
-/// The form of version 8: a byte 8, then the system identifier, the end, the begun transaction's commit, the rows
+/// The form of version 9: a byte 9, then the system identifier, the end, the begun transaction's commit, the rows
 /// of it and the messages of it, where the last transaction ended, where the last one with rows ended, and when it
 /// was committed, eight bytes each, little-endian, the timeline in four, then the [marks](Marks::write). No transaction
 /// is begun where its commit is 0, and none with rows is known where its end is.
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
 
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 7: the same with marks that say nothing of types.
+/// The form of version 8: the same with marks that say nothing of columns that are stored by now.
+const VERSION_WITHOUT_STORED: u8 = 8;
+
+/// The form of version 7: with marks that say nothing of types, too.
 const VERSION_WITHOUT_SHAPES: u8 = 7;
 
 /// The form of version 6: without what came before the end, too.
@@ -142,7 +145,7 @@ impl Place {
             _ => return None,
         };
         let (past, rest) = match *version {
-            VERSION | VERSION_WITHOUT_SHAPES => {
+            VERSION_WITHOUT_SHAPES..=VERSION => {
                 rest.split_first_chunk().map(|(past, rest)| (Some(*past), rest))?
             }
             _ => (None, rest),
@@ -193,7 +196,7 @@ impl Position {
     /// The marks of the place where a load started. Earlier versions did not look there at conditions on rows.
     pub(crate) fn of_load(bytes: &[u8]) -> Result<Marks, Failure> {
         let mut marks = Self::from_bytes(bytes)?.marks;
-        if bytes.first().is_some_and(|version| *version < VERSION) {
+        if bytes.first().is_some_and(|version| *version < VERSION_WITHOUT_STORED) {
             marks.forget_filters();
         }
         Ok(marks)
@@ -203,6 +206,7 @@ impl Position {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {
             VERSION => Marks::read(marks)?,
+            VERSION_WITHOUT_STORED => Marks::read_with_shapes(marks)?,
             VERSION_WITHOUT_SHAPES | VERSION_WITHOUT_PAST => Marks::read_with_sorts(marks)?,
             VERSION_WITHOUT_SORTS => Marks::read_with_again(marks)?,
             VERSION_WITHOUT_AGAIN => Marks::read_with_entries(marks)?,
@@ -426,6 +430,10 @@ mod tests {
         let mut bytes = bytes;
         bytes[0] = 8;
         bytes.splice(69..69, [0; 4]);
+        assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
+        // Version 9 says how many tables have columns that are stored by now before that.
+        bytes[0] = 9;
+        bytes.splice(69..69, [0; 4]);
         assert_eq!(position.to_bytes(), bytes);
     }
 
@@ -443,6 +451,7 @@ mod tests {
             &[7; BYTES],
             &[8; BYTES],
             &[9; BYTES],
+            &[10; BYTES],
             &[1; BYTES - 1],
             &[1; BYTES + 1],
         ] {

@@ -25,6 +25,7 @@ mod relation_records;
 mod relations;
 mod required;
 mod rows;
+mod stored;
 mod succession;
 mod visibility;
 

@@ -25,6 +25,8 @@ pub(super) struct Described<'a> {
     pub(super) delivered: &'a Attributes,
     /// The columns that were generated when that was last looked at, and those of before that are gone.
     pub(super) generated: &'a Attributes,
+    /// Those of them that are stored by now, and may not have been delivered since.
+    pub(super) stored: &'a Attributes,
     /// Whether the publication is one that leaves no column out but generated ones.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
@@ -52,6 +54,7 @@ impl Described<'_> {
             before: self.before,
             delivered: self.delivered,
             generated: self.generated,
+            stored: self.stored,
             excluded: &mapping.exclude,
             is_whole: self.is_whole,
             writer: self.writer,

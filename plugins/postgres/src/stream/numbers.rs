@@ -22,6 +22,8 @@ pub(super) struct Known<'a> {
     pub(super) delivered: &'a Attributes,
     /// The columns that were generated, those that are gone included.
     pub(super) generated: &'a Attributes,
+    /// Columns that were generated, are stored by now, and may not have been delivered since.
+    pub(super) stored: &'a Attributes,
     /// The names of columns that are not wanted, and so never delivered.
     pub(super) excluded: &'a [String],
     /// Whether the publication has all columns of the table that are not generated.
@@ -34,6 +36,14 @@ impl Known<'_> {
     /// The number of each column of a message; 0 where it cannot be told, and nothing at all where values of one column
     /// might be taken for those of another.
     pub(super) fn numbers(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
+        if self.catalog.columns.iter().any(|column| self.is_stored_since(column)) {
+            return self.beside_stored(columns);
+        }
+        self.numbers_as_it_is(columns)
+    }
+
+    /// The same where the columns that the table has were stored ones all the time, or are generated.
+    pub(super) fn numbers_as_it_is(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let numbers = self.numbers_without_generated(columns)?;
         if !self.generated.numbers().any(|number| self.was_left_out(number)) {
             return Some(numbers);
@@ -244,6 +254,7 @@ mod tests {
             before: None,
             delivered: &delivered,
             generated: &Attributes::default(),
+            stored: &Attributes::default(),
             excluded: &[],
             is_whole: false,
             writer: None,

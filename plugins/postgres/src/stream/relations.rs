@@ -411,10 +411,10 @@ impl Relations {
         };
         let before = mapped_of(relation.oid);
         let root = described.as_ref().map(|catalog| catalog.oid).filter(|oid| *oid != relation.oid);
-        let (delivered, generated) = self
+        let (delivered, generated, stored) = self
             .marks
             .get(&mapping.name)
-            .map(|mark| (mark.delivered.clone(), mark.generated.clone()))
+            .map(|mark| (mark.delivered.clone(), mark.generated.clone(), mark.stored.clone()))
             .unwrap_or_default();
         let is_whole = match (&settings.publication, writer) {
             (Publication::Managed(_), _) => true,
@@ -431,6 +431,7 @@ impl Relations {
             root: root.and_then(mapped_of).map(|mapped| &mapped.table),
             delivered: &delivered,
             generated: &generated,
+            stored: &stored,
             is_whole,
             writer,
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,

@@ -105,6 +105,7 @@ mod tests {
             before: None,
             delivered: &delivered,
             generated: &Attributes::default(),
+            stored: &Attributes::default(),
             excluded: &[],
             is_whole,
             writer: None,

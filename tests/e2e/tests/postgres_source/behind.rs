@@ -138,3 +138,31 @@ fn a_generated_column_that_is_dropped_while_the_stream_lags_has_no_place_in_its_
     let unclear = behind_of("generated_stored", DEFINITION, &[stored, added, "ALTER TABLE $t DROP g"]);
     assert_eq!(unclear.expect_err("it cannot be told").code, "columns_unclear");
 }
+
+#[test]
+fn a_generated_column_that_is_stored_by_now_is_not_the_one_that_was_added_after_it() {
+    // B091.
+    let definition = "(id int PRIMARY KEY, a int, g bigint GENERATED ALWAYS AS (a * 2) STORED)";
+    let told = behind_of(
+        "stored_since",
+        definition,
+        &[
+            "ALTER TABLE $t ADD z text",
+            "INSERT INTO $t (id, a, z) VALUES (1, 1, 'one')",
+            "ALTER TABLE $t ADD w int",
+            "INSERT INTO $t (id, a, z, w) VALUES (2, 2, 'two', 22)",
+            "ALTER TABLE $t ALTER g DROP EXPRESSION",
+            "INSERT INTO $t (id, a, g, z, w) VALUES (3, 3, 6, 'three', 33)",
+            "ALTER TABLE $t RENAME z TO y",
+            "INSERT INTO $t (id, a, g, y, w) VALUES (4, 4, 8, 'four', 44)",
+        ],
+    );
+    let expected = [
+        &[("id", 1), ("a", 2)][..],
+        &[("id", 1), ("a", 2), ("z", 4)],
+        &[("id", 1), ("a", 2), ("z", 4), ("w", 5)],
+        &[("id", 1), ("a", 2), ("g", 3), ("z", 4), ("w", 5)],
+        &[("id", 1), ("a", 2), ("g", 3), ("y", 4), ("w", 5)],
+    ];
+    assert_eq!(told.expect("told apart"), expected.map(numbered));
+}

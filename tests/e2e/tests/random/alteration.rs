@@ -1,9 +1,8 @@
 //! Statements that change tables.
 //!
 //! Left out is what is documented to stop a mirror: another key, a table that is dropped or renamed while it is mirrored;
-//! a generated column that becomes a stored one, and a column that is made again of the same type, which may stop a mirror
-//! that is behind; and a column of a type that the destination's cannot be turned into, which the oracle would look for by
-//! its name.
+//! a column that is made again of the same type, which may stop a mirror that is behind; and a column of a type that the
+//! destination's cannot be turned into, which the oracle would look for by its name.
 
 use super::dice::Dice;
 use super::kind::Kind;
@@ -191,7 +190,7 @@ fn identity(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     vec![format!("ALTER TABLE {} REPLICA IDENTITY {sql}", table.name)]
 }
 
-/// Adds a generated column, or gives one another name, or drops it.
+/// Adds a generated column, or gives one another name, or drops it, or has it be a stored one.
 fn generated(dice: &mut Dice, table: &mut Table) -> Vec<String> {
     let name = table.name.clone();
     let number = table.columns_made;
@@ -204,10 +203,16 @@ fn generated(dice: &mut Dice, table: &mut Table) -> Vec<String> {
         )];
     }
     let place = dice.place(table.generated.len());
-    match dice.below(3) {
+    match dice.below(4) {
         0 => {
             let from = std::mem::replace(&mut table.generated[place], added.clone());
             vec![format!("ALTER TABLE {name} RENAME {from} TO {added}")]
+        }
+        1 => {
+            let stored = table.generated.remove(place);
+            let statement = format!("ALTER TABLE {name} ALTER {stored} DROP EXPRESSION");
+            table.columns.push(Column { name: stored, kind: Kind::named("int8") });
+            vec![statement]
         }
         _ => vec![format!("ALTER TABLE {name} DROP {}", table.generated.remove(place))],
     }
