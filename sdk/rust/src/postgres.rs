@@ -11,10 +11,27 @@ pub use crate::bindings::imports::tarn::plugin::postgres::{Error, Row, Session};
 const PASSING: [&str; 12] =
     ["08", "53", "40001", "40P01", "55006", "55P03", "57P01", "57P02", "57P03", "57P05", "25P03", "58000"];
 
+/// The SQLSTATE of what the server has no other for. Its messages are not translated.
+const INTERNAL: &str = "XX000";
+
+/// How messages begin of internal errors that a look at the catalog runs into while somebody changes it. The first three are
+/// of logical decoding, which finds tables by the files of their rows.
+const PASSING_INTERNAL: [&str; 7] = [
+    "could not map filenode",
+    "could not map filenumber",
+    "unexpected duplicate for tablespace",
+    "cache lookup failed",
+    "could not open relation with OID",
+    "tuple concurrently deleted",
+    "tuple concurrently updated",
+];
+
 impl Error {
     /// Whether the same may succeed when it is tried again.
     pub fn is_passing(&self) -> bool {
+        let is_one_of = |beginnings: &[&str]| beginnings.iter().any(|begin| self.message.starts_with(begin));
         PASSING.iter().any(|state| self.sqlstate.starts_with(state))
+            || (self.sqlstate == INTERNAL && is_one_of(&PASSING_INTERNAL))
     }
 }
 
@@ -28,6 +45,27 @@ impl From<Error> for Failure {
             Failure::retry("postgres_unavailable", message)
         } else {
             Failure::permanent("postgres_refused", message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn internal_errors_of_a_catalog_that_changes_are_tried_again_and_no_others() {
+        for (sqlstate, message, is_passing) in [
+            ("XX000", "unexpected duplicate for tablespace 0, relfilenode 16782", true),
+            ("XX000", "could not map filenode \"base/5/16782\" to relation OID", true),
+            ("XX000", "cache lookup failed for relation 16639", true),
+            ("XX000", "invalid memory alloc request size 1073741824", false),
+            ("XX001", "could not open relation with OID 16639", false),
+            ("42P01", "cache lookup failed for relation 16639", false),
+            ("57P03", "the database system is starting up", true),
+        ] {
+            let (sqlstate, message, detail) = (sqlstate.to_owned(), message.to_owned(), String::new());
+            assert_eq!(Error { sqlstate, message: message.clone(), detail }.is_passing(), is_passing, "{message}");
         }
     }
 }
