@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tarn_model::Failure;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{JoinError, JoinSet};
 
 use super::MirrorRun;
@@ -16,7 +16,8 @@ use crate::config::{TARGET_INSTANCES_MAX, TARGETS_AT_ONCE, TARGETS_BY_INSTANCE_M
 use crate::described::{split_tables, table_count};
 use crate::instances::MirrorInstances;
 
-/// Instances of all mirrors that make targets.
+/// Instances of all mirrors that make targets, beside the one that each mirror has in any case: a store that does not answer
+/// keeps those that it has.
 static INSTANCES: Semaphore = Semaphore::const_new(TARGET_INSTANCES_MAX);
 
 impl MirrorRun {
@@ -27,19 +28,18 @@ impl MirrorRun {
         schema: &Bytes,
     ) -> Result<(), Failure> {
         let parts = if instances.is_queue() { 1 } else { parts(table_count(schema)?) };
+        let others: Vec<SemaphorePermit<'_>> =
+            (1..parts).map_while(|_| INSTANCES.try_acquire().ok()).collect();
         let instances = Arc::clone(instances);
-        all_at_once(split_tables(schema, parts)?, move |part| {
+        all_at_once(split_tables(schema, 1 + others.len())?, move |part| {
             let instances = Arc::clone(&instances);
-            async move {
-                let _permit = INSTANCES.acquire().await.expect("it is never closed");
-                instances.store().await?.prepare(&part).await
-            }
+            async move { instances.store().await?.prepare(&part).await }
         })
         .await
     }
 }
 
-/// Into how many parts so many tables are cut.
+/// Into how many parts so many tables are cut at most.
 fn parts(tables: usize) -> usize {
     (tables / TARGETS_BY_INSTANCE_MIN).clamp(1, TARGETS_AT_ONCE)
 }
