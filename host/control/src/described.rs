@@ -1,7 +1,7 @@
 //! Batches that describe tables, with a part of their tables.
 
 use bytes::Bytes;
-use tarn_batch::{Batch, BatchWriter, split_table_name};
+use tarn_batch::{Batch, BatchWriter, Table, split_table_name};
 use tarn_model::Failure;
 
 /// The name of a table that settings may have in quotes as connectors tell it: `schema.name`, as it is. What is no such
@@ -30,6 +30,12 @@ pub(crate) fn kept_tables(schema: &Bytes, keep: impl Fn(&str) -> bool) -> Result
         }
     }
     Ok((kept > 0).then(|| Bytes::from(writer.finish())))
+}
+
+/// The told names of a batch's tables.
+pub(crate) fn table_names(batch: &Bytes) -> Result<Vec<String>, Failure> {
+    let batch = Batch::parse(batch).map_err(damaged)?;
+    Ok(batch.tables().iter().map(Table::qualified_name).collect())
 }
 
 /// How many tables are described.

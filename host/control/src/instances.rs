@@ -8,6 +8,7 @@ use tarn_model::{Failure, MirrorSpec, Peer, ScriptChain, TablePlan};
 use tarn_replication::Instances;
 use tarn_wasm::{DestinationInstance, LogSink, ScriptInstance, SourceInstance};
 
+use crate::column_changes::{Beside, ColumnChanges};
 use crate::config::SCRIPT_WORKERS_MAX;
 use crate::guest_settings::{self, Errand};
 use crate::plugins::{LoadedScript, Plugins};
@@ -31,6 +32,8 @@ pub(crate) struct MirrorInstances {
     watch: Arc<Watch>,
     sieve: SieveParts,
     gate: SchemaGate,
+    /// What the stream does to the targets' columns while loads write to them.
+    column_changes: Arc<ColumnChanges>,
 }
 
 /// Where a mirror's destination is.
@@ -135,6 +138,7 @@ impl MirrorInstances {
             scripts: load_scripts(catalog, plugins, spec).await?,
             watch: Arc::clone(watch),
             sieve,
+            column_changes: Arc::default(),
         })
     }
 
@@ -202,6 +206,11 @@ impl MirrorInstances {
         self.gate.clone()
     }
 
+    /// Changes of the targets' columns, for the stream to count.
+    pub(crate) fn column_changes(&self) -> Arc<ColumnChanges> {
+        Arc::clone(&self.column_changes)
+    }
+
     /// What destinations are sieved with.
     pub(crate) fn sieve(&self) -> SieveParts {
         self.sieve.clone()
@@ -215,7 +224,7 @@ impl MirrorInstances {
 impl Instances for MirrorInstances {
     type Source = SourceInstance;
     type Transform = Chain<ScriptInstance>;
-    type Destination = Sieve<DestinationInstance>;
+    type Destination = Sieve<Beside<DestinationInstance>>;
 
     async fn source(&self) -> Result<SourceInstance, Failure> {
         self.source_beside(&[]).await
@@ -226,8 +235,9 @@ impl Instances for MirrorInstances {
         self.chain(1).await
     }
 
-    async fn destination(&self) -> Result<Sieve<DestinationInstance>, Failure> {
-        Ok(Sieve::new(self.store().await?, self.sieve()))
+    async fn destination(&self) -> Result<Sieve<Beside<DestinationInstance>>, Failure> {
+        let destination = Beside::new(self.store().await?, Arc::clone(&self.column_changes));
+        Ok(Sieve::new(destination, self.sieve()))
     }
 }
 

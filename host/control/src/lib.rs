@@ -1,6 +1,7 @@
 //! What should be against what is: the rules about peers, mirrors and scripts, and the runs that bring
 //! every mirror to its desired state.
 
+mod column_changes;
 mod config;
 mod control;
 mod counting;

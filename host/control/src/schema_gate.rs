@@ -16,6 +16,8 @@ use tarn_model::{Failure, SchemaChangePolicy, StepKind, TablePlan};
 use tarn_replication::{Ack, Batch, Destination, PartState};
 use tarn_wasm::LogSink;
 
+use crate::column_changes::ColumnChanges;
+use crate::described::table_names;
 use crate::instances::Store;
 
 /// The code of a mirror's failure while a change waits for approval.
@@ -112,15 +114,16 @@ fn makes(plan: &TablePlan) -> bool {
     plan.steps.iter().any(|step| step.kind == StepKind::Create)
 }
 
-/// A destination whose tables are changed when that is approved.
+/// A destination whose tables are changed when that is approved, and whose changes are counted.
 pub(crate) struct Gated<D> {
     destination: D,
     gate: SchemaGate,
+    changes: Arc<ColumnChanges>,
 }
 
 impl<D> Gated<D> {
-    pub(crate) fn new(destination: D, gate: SchemaGate) -> Self {
-        Self { destination, gate }
+    pub(crate) fn new(destination: D, gate: SchemaGate, changes: Arc<ColumnChanges>) -> Self {
+        Self { destination, gate, changes }
     }
 }
 
@@ -135,7 +138,9 @@ impl<D: Destination> Destination for Gated<D> {
 
     async fn evolve(&mut self, schema: Bytes) -> Result<(), Failure> {
         let passed = self.gate.pass(&schema).await?;
+        let change = self.changes.begin(table_names(&schema)?);
         self.destination.evolve(schema).await?;
+        drop(change);
         self.gate.made(&passed).await
     }
 

@@ -21,6 +21,7 @@ mod inspection;
 mod lsn;
 mod mapped;
 mod mark;
+mod names;
 mod partitions;
 mod peer;
 mod pgoutput;

@@ -13,7 +13,7 @@ use tarn_sdk::{
 
 use crate::added;
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogColumn, CatalogTable};
+use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::cluster::Cluster;
 use crate::fill;
 use crate::inspection::inspect;
@@ -35,7 +35,7 @@ use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
 use crate::stream::{Relations, Stream};
-use crate::surroundings::{self, Surroundings};
+use crate::surroundings::{self, Surroundings, renamed};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -243,7 +243,9 @@ impl<P: Peer> PostgresSource<P> {
         // Rows are read with the columns of now. One that is added later comes by the stream, which tells the
         // destination of it in its place, with what rows from before it hold; later rows it brings itself.
         let described = catalog::tables_named(&mut self.side, [&mapping.name])?;
-        let columns = described.get(&mapping.name).map_or(&[][..], |table| &table.columns);
+        let described = described.get(&mapping.name);
+        let (root, columns) =
+            (described.map(|table| table.oid), described.map_or(&[][..], |table| &table.columns));
         let mut key: Vec<&CatalogColumn> = columns.iter().filter(|column| column.key != 0).collect();
         key.sort_by_key(|column| column.key);
         let key: Vec<String> = key.into_iter().map(|column| column.name.clone()).collect();
@@ -252,7 +254,8 @@ impl<P: Peer> PostgresSource<P> {
         let partitions = plan::plan(&mut self.side, &server, mapping, &key, &request)?;
         let start = self.settings.load_place()?.map(|place| place.end);
         let partitions = partitions.into_iter();
-        Ok(partitions.map(|partition| partition.of_columns(&attributes).of_load(start).to_text()).collect())
+        let of_load = |partition: Partition| partition.of_columns(root, &attributes).of_load(start);
+        Ok(partitions.map(|partition| of_load(partition).to_text()).collect())
     }
 
     /// The partition that brings one that was read at `horizon` up to a later point.
@@ -266,7 +269,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts to read a partition at a held point.
     ///
     /// # Errors
-    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; what the server refuses.
+    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed`; what the server refuses.
     pub fn open_snapshot(
         &mut self,
         token: &str,
@@ -280,8 +283,14 @@ impl<P: Peer> PostgresSource<P> {
             None => Place::from_bytes(start)?.end,
         };
         let version = reader::version(start, generation);
-        let Readable { mapped, row_filter, .. } =
+        let Readable { mapped, row_filter, kind } =
             self.readable(&partition.table, partition.columns.as_deref())?;
+        let root = partition.root.or_else(|| (kind != Kind::Partitioned).then_some(partition.leaf));
+        if let Some(root) = root.filter(|root| *root != mapped.table.id)
+            && let Some(elsewhere) = catalog::table_numbered(&mut self.side, root)?
+        {
+            return Err(renamed(&elsewhere.name).with_table(partition.table));
+        }
         let row_filter = row_filter.as_deref();
         self.reader()?.open(token, &partition, mapped, row_filter, version)
     }

@@ -65,7 +65,11 @@ mod tests {
             ("57P03", "the database system is starting up", true),
         ] {
             let (sqlstate, message, detail) = (sqlstate.to_owned(), message.to_owned(), String::new());
-            assert_eq!(Error { sqlstate, message: message.clone(), detail }.is_passing(), is_passing, "{message}");
+            assert_eq!(
+                Error { sqlstate, message: message.clone(), detail }.is_passing(),
+                is_passing,
+                "{message}"
+            );
         }
     }
 }

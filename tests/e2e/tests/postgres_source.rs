@@ -30,6 +30,8 @@ mod lifecycle;
 mod lookup;
 #[path = "postgres_source/messages.rs"]
 mod messages;
+#[path = "postgres_source/names.rs"]
+mod names;
 #[path = "postgres_source/narrowed.rs"]
 mod narrowed;
 #[path = "postgres_source/partitioned.rs"]

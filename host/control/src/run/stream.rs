@@ -63,7 +63,8 @@ impl MirrorRun {
             let (journal, latency) = (journal.clone(), Arc::clone(&latency));
             Box::pin(async move {
                 let counting = Counting::new(instances.store().await?, id, &spec, journal, latency);
-                Ok(Gated::new(Sieve::new(counting, instances.sieve()), instances.gate()))
+                let sieve = Sieve::new(counting, instances.sieve());
+                Ok(Gated::new(sieve, instances.gate(), instances.column_changes()))
             })
         })
     }

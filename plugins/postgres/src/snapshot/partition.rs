@@ -25,6 +25,9 @@ pub(crate) struct Partition {
     v: u32,
     /// The mapped table, as the settings name it.
     pub(crate) table: String,
+    /// The mapped table's number; nothing where it was cut by a version that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) root: Option<u32>,
     /// The relation that holds the rows: the table, or a leaf of it.
     pub(crate) leaf: u32,
     /// Its file when it was cut: where it has another now, its rows are at other places.
@@ -50,7 +53,8 @@ pub(crate) struct Partition {
 impl Partition {
     pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
         let table = table.to_owned();
-        Self { v: VERSION, table, leaf, file, from, to, since: None, columns: None, start: None, keys: None }
+        let (root, since, columns, start, keys) = (None, None, None, None, None);
+        Self { v: VERSION, table, root, leaf, file, from, to, since, columns, start, keys }
     }
 
     /// A range of keys.
@@ -58,9 +62,9 @@ impl Partition {
         Self { keys: Some(keys), ..Self::new(table, leaf, file, 0, None) }
     }
 
-    /// The same with these columns only.
-    pub(crate) fn of_columns(self, columns: &[i32]) -> Self {
-        Self { columns: Some(columns.to_vec()), ..self }
+    /// The same of a table with this number, with these columns only.
+    pub(crate) fn of_columns(self, root: Option<u32>, columns: &[i32]) -> Self {
+        Self { root, columns: Some(columns.to_vec()), ..self }
     }
 
     /// The same of the load that began there.
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn a_partition_reads_as_it_was_written() {
         let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20))
-            .of_columns(&[1, 7])
+            .of_columns(Some(4_000_000_001), &[1, 7])
             .of_load(Some(Lsn(7)));
         let caught_up = partition.clone().catch_up("5000000000").expect("a horizon");
         assert_eq!(caught_up.since, Some(5_000_000_000));

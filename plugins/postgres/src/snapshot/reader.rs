@@ -2,7 +2,7 @@
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::postgres::Error;
-use tarn_sdk::sql::postgres::{ident, literal, qualified};
+use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, Limits};
 
 use super::held::{BEGIN, adopt};
@@ -11,10 +11,12 @@ use super::{copy_binary, copy_text};
 use crate::config::{READ_BYTES_MAX, batch_room};
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::peer::{Session, flag, number, single, text};
+use crate::names;
+use crate::peer::{Session, flag, number, single};
 
-/// SQLSTATE of a column that does not exist.
+/// SQLSTATE of a column that does not exist, and of a table.
 const UNDEFINED_COLUMN: &str = "42703";
+const UNDEFINED_TABLE: &str = "42P01";
 
 /// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
 const COMPARABLE_TRANSACTIONS: u64 = 1 << 31;
@@ -65,6 +67,7 @@ impl<S: Session> Reader<S> {
         self.session.query(BEGIN)?;
         adopt(&mut self.session, token)?;
         let leaf = self.locate(partition)?;
+        self.require_names(&mapped)?;
         let recent = self.recent(partition)?;
         let sql = copy_sql(&leaf, &mapped, row_filter, recent);
         self.start(&sql, mapped, version)
@@ -139,14 +142,13 @@ impl<S: Session> Reader<S> {
             let message = "a relation that the snapshot was to read does not exist any more";
             Failure::retry("table_gone", message).with_table(partition.table.clone())
         };
-        let sql = format!(
-            "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = {oid}::oid"
-        );
-        let row = self.session.query(&sql)?.into_iter().next().ok_or_else(gone)?;
-        let name = qualified(text(&row, 0)?, text(&row, 1)?);
-        // Nobody writes it anew from here on: reading nothing locks it too, and LOCK wants more rights.
-        self.session.query(&format!("SELECT FROM ONLY {name} LIMIT 0"))?;
+        let called = names::of_relation(|sql| self.session.query(sql), partition.leaf)?.ok_or_else(gone)?;
+        let name = called.sql();
+        // Nobody writes it anew from here on, or calls it otherwise: reading nothing locks it too, and LOCK wants more rights.
+        self.session.query(&format!("SELECT FROM ONLY {name} LIMIT 0")).map_err(meanwhile)?;
+        if names::of_relation(|sql| self.session.query(sql), partition.leaf)? != Some(called) {
+            return Err(changed("the relation got another name").with_table(partition.table.clone()));
+        }
         let row = single(
             self.session.query(&format!(
                 "SELECT coalesce(pg_catalog.pg_relation_filenode({oid}::oid::regclass), 0),
@@ -171,6 +173,17 @@ impl<S: Session> Reader<S> {
             },
         };
         Ok(Leaf { name, rows })
+    }
+
+    /// Looks that the names of columns are those of the columns that were described, in a table that is locked.
+    fn require_names(&mut self, mapped: &Mapped) -> Result<(), Failure> {
+        let columns = &mapped.table.columns;
+        let numbers: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
+        let now = names::of_columns(|sql| self.session.query(sql), mapped.table.id, &numbers)?;
+        if now.is_some_and(|now| now.iter().eq(columns.iter().map(|column| &column.name))) {
+            return Ok(());
+        }
+        Err(changed("columns got other names").with_table(mapped.table.qualified_name()))
     }
 
     /// The transaction since which rows are wanted, if its number can be compared with theirs.
@@ -241,14 +254,18 @@ enum Rows {
     Meeting(Vec<String>),
 }
 
-/// The failure of a statement that names columns: one that was renamed or dropped since the catalog was looked at is known
+/// The failure of a statement that names a table and its columns: what was renamed or dropped since the catalog was looked at is known
 /// at another look.
 fn meanwhile(error: Error) -> Failure {
-    if error.sqlstate == UNDEFINED_COLUMN {
-        Failure::retry("table_changed_meanwhile", error.message)
+    if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) {
+        changed(&error.message)
     } else {
         Failure::from(error)
     }
+}
+
+fn changed(how: &str) -> Failure {
+    Failure::retry("table_changed_meanwhile", how)
 }
 
 /// The version of a snapshot's rows: before every change of a stream that starts at `start`, and later
@@ -292,6 +309,7 @@ pub(crate) fn copy_of(relation: &str, mapped: &Mapped, conditions: &[String]) ->
 #[cfg(test)]
 mod tests {
     use tarn_batch::{Column, Table, Type};
+    use tarn_sdk::sql::postgres::qualified;
 
     use super::*;
 

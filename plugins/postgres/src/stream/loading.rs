@@ -15,17 +15,22 @@
 use tarn_batch::Column;
 use tarn_sdk::Failure;
 use tarn_sdk::postgres::Row;
-use tarn_sdk::sql::postgres::{ident, literal, qualified};
+use tarn_sdk::sql::postgres::{ident, literal};
 
 use super::relations::{Cell, Replicated};
 use crate::catalog;
-use crate::peer::Peer;
+use crate::names;
+use crate::peer::{Peer, flag, single};
 use crate::pgoutput::{Datum, Old, Tuple};
 use crate::side::Side;
+use crate::table_name::TableName;
 
 /// SQLSTATE of a column that does not exist, and of a table.
 const UNDEFINED_COLUMN: &str = "42703";
 const UNDEFINED_TABLE: &str = "42P01";
+
+/// How often names are looked up that are others when they are used.
+const NAMES_TRIED: u32 = 5;
 
 /// A value read from the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +66,6 @@ pub(super) fn fetch<P: Peer>(
     new: Tuple<'_>,
     old: Old<'_>,
 ) -> Result<Found, Failure> {
-    let columns = &replicated.table().columns;
     let decoded = |cell: &Cell| matches!(cell, Cell::Decoded { .. });
     let data: Vec<Datum<'_>> = new
         .data()
@@ -74,82 +78,102 @@ pub(super) fn fetch<P: Peer>(
     if missing.is_empty() || matches!(old, Old::Full(_)) {
         return Ok(Found::Values(Vec::new()));
     }
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let Some(sql) = select(replicated, &names, &missing, &data) else { return Ok(Found::Values(Vec::new())) };
-    let (rows, missing) = match when {
-        When::Then => match side.read_then(&sql) {
-            Err(error) if error.sqlstate == UNDEFINED_COLUMN => {
-                match read_renamed(side, replicated, missing, &data)? {
-                    Some(read) => read,
-                    None => return Ok(Found::Values(Vec::new())),
+    let mut asked = Asked::as_described(replicated, missing);
+    for _ in 0..NAMES_TRIED {
+        let Some(sql) = asked.sql(replicated, &data) else { return Ok(Found::Values(Vec::new())) };
+        let outcome = match when {
+            When::Then => side.read_then(&sql),
+            When::Now => side.read(&sql),
+        };
+        match outcome {
+            Ok(rows) => {
+                let row = single(rows, "a row by its key")?;
+                if flag(&row, 0) {
+                    return Ok(asked.found(row));
                 }
             }
-            outcome => (outcome?, missing),
-        },
-        When::Now => match side.read(&sql) {
-            // The stream is behind another change of the columns. The rows are read again once it is not.
-            Err(error) if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) => {
-                return Ok(Found::Values(Vec::new()));
-            }
-            outcome => (outcome?, missing),
-        },
-    };
-    let Some(row) = rows.into_iter().next() else { return Ok(Found::Gone) };
-    let fetched = missing.into_iter().zip(row).map(|(column, text)| Fetched { column, text });
-    Ok(Found::Values(fetched.collect()))
-}
-
-/// Rows, and which columns they have.
-type ReadRows = (Vec<Row>, Vec<usize>);
-
-/// Reads where columns have other names than when the stream's row was written, and which of those that are missing there
-/// still are; nothing where there are none, or the row cannot be found any more.
-fn read_renamed<P: Peer>(
-    side: &mut Side<P>,
-    replicated: &Replicated,
-    mut missing: Vec<usize>,
-    data: &[Datum<'_>],
-) -> Result<Option<ReadRows>, Failure> {
-    let table = replicated.table();
-    let Some(now) = catalog::table_numbered(side, table.id)? else { return Ok(None) };
-    // A column that was dropped since has no name, and its values are nowhere.
-    let name = |column: &Column| {
-        let found = now.columns.iter().find(|found| found.attribute == column.attribute);
-        found.map_or("", |found| found.name.as_str())
-    };
-    let names: Vec<&str> = table.columns.iter().map(name).collect();
-    missing.retain(|column| !names[*column].is_empty());
-    if missing.is_empty() || replicated.mapped.key().iter().any(|column| names[*column].is_empty()) {
-        return Ok(None);
-    }
-    let Some(sql) = select(replicated, &names, &missing, data) else { return Ok(None) };
-    match side.read_then(&sql) {
-        Err(error) if error.sqlstate == UNDEFINED_COLUMN => {
-            Err(Failure::retry("table_changed_meanwhile", error.message).with_table(table.qualified_name()))
+            Err(error) if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) => {}
+            Err(error) => return Err(error.into()),
         }
-        rows => Ok(Some((rows?, missing))),
+        match asked.as_now(side, replicated)? {
+            Some(now) => asked = now,
+            None => return Ok(Found::Values(Vec::new())),
+        }
     }
+    let message = "columns get other names again and again";
+    Err(Failure::retry("table_changed_meanwhile", message).with_table(replicated.table().qualified_name()))
 }
 
-/// What reads columns of the row with a key; nothing where the key is not all there.
-fn select(replicated: &Replicated, names: &[&str], wanted: &[usize], data: &[Datum<'_>]) -> Option<String> {
-    let condition = condition(replicated, names, data)?;
-    let table = replicated.table();
-    let selected: Vec<String> = wanted.iter().map(|column| format!("t.{}", ident(names[*column]))).collect();
-    Some(format!(
-        "SELECT {} FROM {} AS t WHERE {condition} LIMIT 1",
-        selected.join(", "),
-        qualified(&table.schema, &table.name)
-    ))
+/// What is asked for, under the names that the table and its columns are believed to have now. The stream may be behind
+/// changes of these, and a name may be another column's by now.
+struct Asked {
+    table: TableName,
+    /// Of each column of the batch; none of one that is gone.
+    names: Vec<Option<String>>,
+    /// The columns whose values are wanted.
+    wanted: Vec<usize>,
 }
 
-/// The row's key as a condition. The literals take the types of their columns (B020, B086).
-fn condition(replicated: &Replicated, names: &[&str], data: &[Datum<'_>]) -> Option<String> {
-    let mut conditions = Vec::new();
-    for key in replicated.mapped.key() {
-        let Datum::Text(text) = data.get(key)? else { return None };
-        let text = std::str::from_utf8(text).ok()?;
-        conditions.push(format!("t.{} = {}", ident(names[key]), literal(text)));
+impl Asked {
+    fn as_described(replicated: &Replicated, wanted: Vec<usize>) -> Self {
+        let columns = replicated.table().columns.iter();
+        Self {
+            table: replicated.name(),
+            names: columns.map(|column| Some(column.name.clone())).collect(),
+            wanted,
+        }
     }
-    (!conditions.is_empty()).then(|| conditions.join(" AND "))
+
+    /// The same under the names of now; nothing where no wanted column is left, or the row cannot be found any more.
+    fn as_now<P: Peer>(&self, side: &mut Side<P>, replicated: &Replicated) -> Result<Option<Self>, Failure> {
+        let Some(now) = catalog::table_numbered(side, replicated.table().id)? else { return Ok(None) };
+        let name = |column: &Column| {
+            let found = now.columns.iter().find(|found| found.attribute == column.attribute);
+            found.map(|found| found.name.clone())
+        };
+        let names: Vec<Option<String>> = replicated.table().columns.iter().map(name).collect();
+        let is_there = |column: &usize| names[*column].is_some();
+        let wanted: Vec<usize> = self.wanted.iter().copied().filter(is_there).collect();
+        let has_key = replicated.mapped.key().iter().all(is_there);
+        Ok((has_key && !wanted.is_empty()).then_some(Self { table: now.name, names, wanted }))
+    }
+
+    /// What reads whether the names are those of the columns that are meant, whether there is a row, and its values; nothing
+    /// where the message has not the whole key. It is one statement, which locks the table before it looks at either. The
+    /// literals take the types of their columns (B020, B086).
+    fn sql(&self, replicated: &Replicated, data: &[Datum<'_>]) -> Option<String> {
+        let name = |column: usize| self.names[column].as_deref();
+        let mut conditions = Vec::new();
+        for key in replicated.mapped.key() {
+            let Datum::Text(text) = data.get(key)? else { return None };
+            let text = std::str::from_utf8(text).ok()?;
+            conditions.push(format!("t.{} = {}", ident(name(key)?), literal(text)));
+        }
+        if conditions.is_empty() {
+            return None;
+        }
+        let columns = &replicated.table().columns;
+        let used = replicated.mapped.key().into_iter().chain(self.wanted.iter().copied());
+        let used = used.filter_map(|column| Some((columns[column].attribute, name(column)?)));
+        let values: Vec<String> = (0..self.wanted.len()).map(|at| format!("v{at}")).collect();
+        let selected = self.wanted.iter().map(|column| Some(format!("t.{}", ident(name(*column)?))));
+        let selected: Vec<String> = selected.collect::<Option<_>>()?;
+        Some(format!(
+            "SELECT {}, r.* FROM (VALUES (1)) AS one
+             LEFT JOIN (SELECT true, {} FROM {} AS t WHERE {} LIMIT 1) AS r (found, {}) ON true",
+            names::are(replicated.table().id, &self.table, used),
+            selected.join(", "),
+            self.table.sql(),
+            conditions.join(" AND "),
+            values.join(", ")
+        ))
+    }
+
+    fn found(&self, row: Row) -> Found {
+        if !flag(&row, 1) {
+            return Found::Gone;
+        }
+        let fetched = self.wanted.iter().zip(row.into_iter().skip(2));
+        Found::Values(fetched.map(|(&column, text)| Fetched { column, text }).collect())
+    }
 }

@@ -1,0 +1,106 @@
+//! Names that are another relation's or column's when they are used.
+
+use tarn_sdk::FailureClass;
+
+use crate::fixture::{Seen, config, interrupted_source, read, source, stream};
+use crate::server;
+
+fn exchanged(one: &str, other: &str) -> String {
+    format!(
+        "BEGIN; ALTER TABLE public.{one} RENAME TO between_names; ALTER TABLE public.{other} RENAME TO {one};
+         ALTER TABLE public.between_names RENAME TO {other}; COMMIT"
+    )
+}
+
+fn second_values(rows: &[Seen]) -> Vec<&str> {
+    let mut values: Vec<&str> = rows.iter().map(|row| row.after[1].as_str()).collect();
+    values.sort_unstable();
+    values
+}
+
+#[test]
+fn a_load_reads_no_other_table_that_has_the_name_by_now() {
+    let server = server();
+    for table in ["called_so", "called_otherwise"] {
+        server.query(&format!("CREATE TABLE {table} (id int PRIMARY KEY, t text)"));
+        server.query(&format!("INSERT INTO {table} VALUES (1, '{table}')"));
+    }
+    let mut source = source(server, config("called_so", &["public.called_so"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot("public.called_so", 1000, 1).expect("partitions");
+    server.query(&exchanged("called_so", "called_otherwise"));
+    let failure = source.open_snapshot(&held.token, &partitions[0], &start, 0).expect_err("renamed");
+    assert_eq!(failure.code, "table_renamed", "{failure}");
+    assert!(failure.message.contains("public.called_otherwise"), "{failure}");
+    server.query(&exchanged("called_so", "called_otherwise"));
+    assert_eq!(second_values(&read(&mut source, &held.token, &partitions[0], &start, 0)), ["called_so"]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_load_reads_each_partition_whatever_it_is_called_by_now() {
+    let server = server();
+    server.query("CREATE TABLE called_parts (id int, t text, PRIMARY KEY (id)) PARTITION BY RANGE (id)");
+    server.query("CREATE TABLE called_low PARTITION OF called_parts FOR VALUES FROM (0) TO (10)");
+    server.query("CREATE TABLE called_high PARTITION OF called_parts FOR VALUES FROM (10) TO (20)");
+    server.query("INSERT INTO called_parts VALUES (1, 'low'), (11, 'high')");
+    let (mut source, meanwhile) =
+        interrupted_source(server, config("called_parts", &["public.called_parts"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot("public.called_parts", 1000, 1).expect("partitions");
+    let first = read(&mut source, &held.token, &partitions[0], &start, 0);
+    *meanwhile.lock().expect("no panic") = Some(exchanged("called_low", "called_high"));
+    let second = read(&mut source, &held.token, &partitions[1], &start, 0);
+    assert_eq!(second_values(&[first, second].concat()), ["high", "low"]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_load_reads_no_column_that_has_the_name_by_now() {
+    let server = server();
+    server.query("CREATE TABLE called_columns (id int PRIMARY KEY, p text, q text)");
+    server.query("INSERT INTO called_columns VALUES (1, 'p', 'q')");
+    let (mut source, meanwhile) =
+        interrupted_source(server, config("called_columns", &["public.called_columns"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot("public.called_columns", 1000, 1).expect("partitions");
+    *meanwhile.lock().expect("no panic") = Some(
+        "BEGIN; ALTER TABLE public.called_columns RENAME p TO z; ALTER TABLE public.called_columns RENAME q TO p;
+         ALTER TABLE public.called_columns RENAME z TO q; COMMIT"
+            .to_owned(),
+    );
+    let failure = source.open_snapshot(&held.token, &partitions[0], &start, 0).expect_err("exchanged");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "table_changed_meanwhile"));
+    // By number they are what they were.
+    let rows = read(&mut source, &held.token, &partitions[0], &start, 0);
+    assert_eq!(rows[0].after, ["1", "p", "q"]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn values_that_a_change_left_out_are_not_those_of_a_column_that_has_the_name_by_now() {
+    let server = server();
+    server.query("CREATE TABLE called_late (id int PRIMARY KEY, n int, p text, q text, gone text)");
+    server.query("ALTER TABLE called_late ALTER p SET STORAGE EXTERNAL, ALTER q SET STORAGE EXTERNAL, ALTER gone SET STORAGE EXTERNAL");
+    server.query(
+        "INSERT INTO called_late VALUES (1, 0, repeat('p', 9000), repeat('q', 9000), repeat('g', 9000))",
+    );
+    let mut config = config("called_late", &["public.called_late"]);
+    config.loading = vec!["public.called_late".to_owned()];
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    server.query("UPDATE called_late SET n = 1");
+    server.query(
+        "BEGIN; ALTER TABLE called_late RENAME p TO z; ALTER TABLE called_late RENAME q TO p;
+         ALTER TABLE called_late RENAME z TO q; ALTER TABLE called_late DROP gone; COMMIT",
+    );
+    source.open(&start).expect("the stream");
+    let (seen, _) = stream(&mut source, 1, 100).expect("a row");
+    let values = &seen[0].after;
+    assert_eq!((values[2].as_str(), values[3].as_str()), (&*"p".repeat(9000), &*"q".repeat(9000)));
+    assert_eq!(values[4], "<unchanged>", "it is nowhere any more");
+    source.teardown().expect("no failure");
+}
