@@ -19,7 +19,7 @@ mod stream;
 mod targets;
 mod teardown;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::AtomicBool;
 
 use tarn_catalog::{Catalog, Observed};
@@ -86,6 +86,8 @@ pub(crate) struct MirrorRun {
     records: Records,
     /// Whether a record was refused, so that each write is made durable from there on.
     careful: Arc<AtomicBool>,
+    /// Why a target had no place for rows of a load, after which it was brought to the source's columns.
+    followed: Mutex<Option<String>>,
 }
 
 /// A mirror whose rows can move.
@@ -119,7 +121,7 @@ impl MirrorRun {
             limit => limit,
         };
         let records = desk.records(limit);
-        Self { workshop, mirror, watch, stop, desk, records, careful: Arc::default() }
+        Self { workshop, mirror, watch, stop, desk, records, careful: Arc::default(), followed: Mutex::default() }
     }
 
     /// Runs until there is nothing to do, or until asked to stop.

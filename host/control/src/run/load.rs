@@ -1,6 +1,6 @@
 //! Loading existing rows, before the stream or beside it.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tarn_model::{Failure, MirrorState};
 use tarn_replication::{
@@ -135,6 +135,9 @@ impl MirrorRun {
             Err(refused) if refused.code == TARGET_INCOMPATIBLE => {
                 // A column may have come between the preparation of the tables and the cutting of this one, and the
                 // stream that would tell of it comes later. What stays incompatible fails here for good.
+                if !self.is_news(&refused) {
+                    return Err(refused);
+                }
                 self.follow_columns(instances).await?;
                 return Err(Failure::retry("columns_changed", refused.message).with_table(refused.table));
             }
@@ -144,6 +147,12 @@ impl MirrorRun {
             self.watch.info("the load is complete");
         }
         Ok(ended)
+    }
+
+    /// Whether a target's refusal is another one than the last.
+    fn is_news(&self, refused: &Failure) -> bool {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        followed.replace(refused.message.clone()).as_ref() != Some(&refused.message)
     }
 
     fn load_settings(&self) -> SnapshotSettings {

@@ -164,6 +164,7 @@ impl<S: Session> Reader<S> {
                 .with_table(partition.table.clone()));
         }
         let rows = match &partition.keys {
+            _ if !self.is_of_table(partition)? => Rows::None,
             None if partition.is_whole() || now != partition.file => Rows::All,
             None => Rows::Blocks { from: partition.from, to: partition.to },
             // Wherever they lie, rows have their keys.
@@ -173,6 +174,20 @@ impl<S: Session> Reader<S> {
             },
         };
         Ok(Leaf { name, rows })
+    }
+
+    /// Whether the relation was the table, or a partition of it, at the point that is read at. Of one that came later the rows of
+    /// then were not the table's; those that it brought are read beside the stream.
+    fn is_of_table(&mut self, partition: &Partition) -> Result<bool, Failure> {
+        let Some(root) = partition.root.filter(|root| *root != partition.leaf) else { return Ok(true) };
+        let sql = format!(
+            "WITH RECURSIVE above (relid) AS
+             (SELECT i.inhparent FROM pg_catalog.pg_inherits AS i WHERE i.inhrelid = {leaf} UNION ALL
+              SELECT i.inhparent FROM above JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = above.relid)
+             SELECT {root} IN (SELECT relid FROM above)",
+            leaf = partition.leaf
+        );
+        Ok(flag(&single(self.session.query(&sql)?, "the tables above a partition")?, 0))
     }
 
     /// Looks that the names of columns are those of the columns that were described, in a table that is locked.
@@ -246,6 +261,7 @@ struct Leaf {
 /// Which of its rows.
 enum Rows {
     All,
+    None,
     Blocks {
         from: u32,
         to: Option<u32>,
@@ -277,6 +293,7 @@ pub(crate) fn version(start: Lsn, generation: u32) -> Version {
 fn copy_sql(leaf: &Leaf, mapped: &Mapped, row_filter: Option<&str>, recent: Option<u64>) -> String {
     let mut conditions = match &leaf.rows {
         Rows::All => Vec::new(),
+        Rows::None => vec!["false".to_owned()],
         Rows::Blocks { from, to } => {
             let from = format!("t.ctid >= '({from},0)'::tid");
             std::iter::once(from).chain(to.map(|to| format!("t.ctid < '({to},0)'::tid"))).collect()

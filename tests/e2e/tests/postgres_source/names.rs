@@ -104,3 +104,22 @@ fn values_that_a_change_left_out_are_not_those_of_a_column_that_has_the_name_by_
     assert_eq!(values[4], "<unchanged>", "it is nowhere any more");
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_load_reads_nothing_of_a_partition_that_was_none_of_the_tables_when_it_is_read_at() {
+    let server = server();
+    server.query("CREATE TABLE came_late (id int PRIMARY KEY) PARTITION BY RANGE (id)");
+    server.query("CREATE TABLE came_early PARTITION OF came_late FOR VALUES FROM (0) TO (10)");
+    server.query("CREATE TABLE came_along (id int PRIMARY KEY); INSERT INTO came_along VALUES (11), (12)");
+    server.query("INSERT INTO came_late VALUES (1)");
+    let mut source = source(server, config("came_late", &["public.came_late"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    server.query("DELETE FROM came_along WHERE id = 12");
+    server.query("ALTER TABLE came_late ATTACH PARTITION came_along FOR VALUES FROM (10) TO (20)");
+    let partitions = source.plan_snapshot("public.came_late", 1000, 1).expect("partitions");
+    assert_eq!(partitions.len(), 2);
+    let rows = partitions.iter().flat_map(|partition| read(&mut source, &held.token, partition, &start, 0));
+    assert_eq!(rows.map(|row| row.after[0].clone()).collect::<Vec<_>>(), ["1"]);
+    source.teardown().expect("no failure");
+}
