@@ -171,6 +171,11 @@ impl From<ControlError> for ApiError {
 impl From<CatalogError> for ApiError {
     fn from(error: CatalogError) -> Self {
         let answer = match error {
+            CatalogError::Full { place, .. } => {
+                let message =
+                    format!("the catalog cannot be written: make room in {}, then try again", place.name());
+                Self::new(Code::Unavailable, message)
+            }
             CatalogError::Query { .. } | CatalogError::Open { .. } | CatalogError::Contention => {
                 Self::new(Code::Unavailable, "the catalog does not answer; try again")
             }

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tarn_model::Secret;
+use tokio::sync::Mutex;
 
+use crate::config::WRITE_TRIAL_INTERVAL;
 use crate::database::{Database, text};
 use crate::folder::Folder;
 use crate::keyring::Keyring;
@@ -37,6 +40,8 @@ struct Inner {
     /// Whether another key than the first at hand seals.
     awaits_rotation: bool,
     folder: Folder,
+    /// When a write was last tried and went well.
+    written: Mutex<Option<Instant>>,
 }
 
 /// The meta entry that names the key the secrets are sealed with.
@@ -61,7 +66,8 @@ impl Catalog {
         let keyring = Keyring::new(keys, &wanted)?;
         let is_finished = options.key.is_none() && folder.finish_rotation(keyring.sealing())?;
         let awaits_rotation = wanted != first && !is_finished;
-        Ok(Self { inner: Arc::new(Inner { database, keyring, awaits_rotation, folder }) })
+        let written = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { database, keyring, awaits_rotation, folder, written }) })
     }
 
     /// Whether the previous key still seals, so that a rotation is due: see [`Catalog::rotate`].
@@ -74,12 +80,19 @@ impl Catalog {
         self.inner.database.close().await;
     }
 
-    /// Whether the database answers.
+    /// Whether the database answers, and takes writes: a full disk, or a server that only reads, answers as well. One
+    /// is tried every [`WRITE_TRIAL_INTERVAL`] at most, and each time while they fail.
     ///
     /// # Errors
-    /// [`CatalogError::Query`] when it does not.
-    pub async fn ping(&self) -> Result<(), CatalogError> {
-        self.meta(KEY_ID).await.map(|_| ())
+    /// [`CatalogError::Query`] when it does not answer or takes none, [`CatalogError::Full`] for want of room.
+    pub async fn ready(&self) -> Result<(), CatalogError> {
+        self.meta(KEY_ID).await?;
+        let mut written = self.inner.written.lock().await;
+        if written.is_none_or(|at| at.elapsed() >= WRITE_TRIAL_INTERVAL) {
+            self.database().probe().await?;
+            *written = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// A single value by name.

@@ -4,11 +4,15 @@
 //! RETURNING, and read BIGINT and TEXT only. SQLite has one writer here, so that writers queue in this
 //! process instead of failing on each other's locks, and readers beside it (WAL). Commits are
 //! synchronous: what was committed survives `kill -9` and a power cut.
+//!
+//! SQLite undoes a transaction by itself where a write meets a full disk or another trouble of the file. sqlx does not
+//! notice: its own undoing fails, and the connection would take no transaction ever after. Such a connection
+//! does not come back into the pool.
 
 use std::path::Path;
 
 use sqlx::any::{AnyPoolOptions, AnyRow, install_default_drivers};
-use sqlx::{Any, AnyPool, Executor as _, Row as _, Transaction};
+use sqlx::{Any, AnyPool, Connection as _, Executor as _, Row as _, Transaction};
 use tarn_model::{Secret, Timestamp};
 
 use crate::CatalogError;
@@ -49,6 +53,13 @@ impl Database {
                         Ok(())
                     })
                 })
+                .after_release(|connection, _| {
+                    Box::pin(async move {
+                        // What undoes a dropped transaction is still on its way to the connection.
+                        connection.ping().await?;
+                        Ok(!connection.is_in_transaction())
+                    })
+                })
         };
         let writers = pool(1, WRITER_SETTINGS).connect(&url).await.map_err(&failed)?;
         let readers = pool(SQLITE_READERS_MAX, READER_SETTINGS).connect(&url).await.map_err(&failed)?;
@@ -81,6 +92,23 @@ impl Database {
         self.writers.begin_with(statement).await.map_err(CatalogError::query("begin"))
     }
 
+    /// Writes what nobody reads, to see whether writing works.
+    pub(crate) async fn probe(&self) -> Result<(), CatalogError> {
+        let failed = || CatalogError::query("trial of a write");
+        let mut transaction = self.begin().await?;
+        // Another value each time: SQLite writes nothing where nothing changes.
+        sqlx::query(
+            "INSERT INTO meta (name, value) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )
+        .bind(PROBE)
+        .bind(now().micros().to_string())
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed())?;
+        transaction.commit().await.map_err(failed())
+    }
+
     /// Writes the SQLite file anew, so that nothing of what was overwritten is left in it. PostgreSQL's
     /// vacuum does as much in its own time.
     pub(crate) async fn scrub(&self) -> Result<(), CatalogError> {
@@ -106,6 +134,9 @@ const WRITER_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode 
      PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
 const READER_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA query_only = ON";
 const _: () = assert!(SQLITE_BUSY_TIMEOUT_MS == 10_000, "the settings above name this number");
+
+/// The meta entry that tells when writing was tried last.
+const PROBE: &str = "written_us";
 
 /// The moment to write down.
 pub(crate) fn now() -> Timestamp {
@@ -172,4 +203,39 @@ fn percent_encoded(path: &str) -> String {
         }
         url
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FullPlace;
+
+    async fn stored(database: &Database, name: &str, value: &str) -> Result<(), CatalogError> {
+        let mut transaction = database.begin().await?;
+        sqlx::query("INSERT INTO entries (name, value) VALUES ($1, $2)")
+            .bind(name)
+            .bind(value)
+            .execute(&mut *transaction)
+            .await
+            .map_err(CatalogError::query("entry"))?;
+        transaction.commit().await.map_err(CatalogError::query("entry"))
+    }
+
+    #[tokio::test]
+    async fn writes_that_found_no_room_are_undone_and_later_ones_go_well() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = Database::sqlite(&folder.path().join("c.sqlite")).await.expect("opens");
+        for statement in ["CREATE TABLE entries (name TEXT, value TEXT)", "PRAGMA max_page_count = 8"] {
+            sqlx::query(statement).execute(&database.writers).await.expect(statement);
+        }
+        let large = "x".repeat(1 << 20);
+        let full = stored(&database, "large", &large).await.expect_err("there are eight pages");
+        assert!(matches!(full, CatalogError::Full { place: FullPlace::DataFolder, .. }), "{full:?}");
+        // The limit was that connection's: whoever writes now has another one.
+        stored(&database, "small", "y").await.expect("there is room");
+        stored(&database, "large", &large).await.expect("there is room");
+        let rows = sqlx::query("SELECT name FROM entries").fetch_all(database.reader()).await.expect("read");
+        let names: Vec<_> = rows.iter().map(|row| text(row, 0).expect("a name")).collect();
+        assert_eq!(names, ["small", "large"]);
+    }
 }

@@ -39,6 +39,17 @@ pub enum CatalogError {
         #[source]
         source: sqlx::Error,
     },
+    /// What a statement writes has no room.
+    #[error("the catalog's {what} found no room")]
+    Full {
+        /// What it was for.
+        what: &'static str,
+        /// Where there is none.
+        place: FullPlace,
+        /// Why.
+        #[source]
+        source: sqlx::Error,
+    },
     /// A newer tarn wrote this catalog.
     #[error("the catalog is of form {found}, this tarn knows forms up to {known}; use the newer tarn")]
     Newer {
@@ -98,7 +109,10 @@ pub enum CatalogError {
 
 impl CatalogError {
     pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
-        move |source| Self::Query { what, source }
+        move |source| match FullPlace::of(&source) {
+            Some(place) => Self::Full { what, place, source },
+            None => Self::Query { what, source },
+        }
     }
 
     pub(crate) fn content<E>(place: &'static str) -> impl FnOnce(E) -> Self
@@ -114,11 +128,53 @@ impl CatalogError {
     }
 }
 
+/// Where the catalog has no room left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullPlace {
+    /// The data folder, with SQLite.
+    DataFolder,
+    /// The disk of the PostgreSQL server.
+    Server,
+}
+
+impl FullPlace {
+    /// Where an error of either database says that there is none.
+    fn of(error: &sqlx::Error) -> Option<Self> {
+        let code = error.as_database_error()?.code()?;
+        if code == POSTGRES_DISK_FULL {
+            return Some(Self::Server);
+        }
+        // SQLite's codes are numbers; what comes upon a kind of error is above its eighth bit.
+        let code: u32 = code.parse().ok()?;
+        (code & 0xff == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE).then_some(Self::DataFolder)
+    }
+
+    /// The place, for a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DataFolder => "the data folder",
+            Self::Server => "the disk of the catalog's PostgreSQL server",
+        }
+    }
+}
+
+const SQLITE_FULL: u32 = 13;
+
+/// The file of the write-ahead log's index could not grow.
+const SQLITE_IOERR_SHMSIZE: u32 = 4874;
+
+/// The SQLSTATE `disk_full`.
+const POSTGRES_DISK_FULL: &str = "53100";
+
 /// For the loop: a catalog that cannot be reached is passing trouble, one that cannot be read is not.
 impl From<CatalogError> for Failure {
     fn from(error: CatalogError) -> Self {
         let text = error.chain();
         match error {
+            CatalogError::Full { place, .. } => Self::retry("catalog_full", text).with_hint(format!(
+                "make room in {}; what waits for it goes on by itself then",
+                place.name()
+            )),
             CatalogError::Query { .. } | CatalogError::Open { .. } | CatalogError::Contention => {
                 Self::retry("catalog_unavailable", text)
             }

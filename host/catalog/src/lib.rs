@@ -37,7 +37,7 @@ pub use checkpoints::MirrorCheckpoints;
 pub use dead_letters::{
     LetterMark, LetterQuery, LetterTrouble, LettersKept, NewLetter, WaitingLetter, letter_digest,
 };
-pub use error::CatalogError;
+pub use error::{CatalogError, FullPlace};
 pub use history::TimeUnit;
 pub use ledger::MirrorLedger;
 pub use logs::{LogPage, LogQuery};

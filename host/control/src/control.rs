@@ -85,9 +85,9 @@ impl Control {
     /// Whether requests can be served.
     ///
     /// # Errors
-    /// The catalog does not answer.
+    /// The catalog does not answer, or cannot be written.
     pub async fn ready(&self) -> Result<(), tarn_catalog::CatalogError> {
-        self.catalog().ping().await
+        self.catalog().ready().await
     }
 
     /// The catalog.

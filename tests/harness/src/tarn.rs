@@ -1,5 +1,6 @@
 //! `tarn serve` on a data folder of its own.
 
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -11,6 +12,7 @@ use crate::config::{START_ATTEMPTS_MAX, START_DEADLINE};
 use crate::http::{HttpAnswer, Request, basic};
 use crate::port::free_port;
 use crate::process::{self, Process};
+use crate::small_disk;
 use crate::wait::until_within;
 
 /// The API's password.
@@ -24,6 +26,8 @@ pub struct Tarn {
     folder: TempDir,
     port: u16,
     environment: Vec<(String, String)>,
+    /// The size of the disk that the data folder is.
+    disk_mib: Option<u32>,
 }
 
 impl Tarn {
@@ -37,7 +41,23 @@ impl Tarn {
     /// The same with further environment variables.
     #[must_use]
     pub fn start_with(environment: &[(&str, &str)]) -> Self {
-        let mut tarn = Self::unstarted(environment);
+        Self::unstarted(environment).started()
+    }
+
+    /// The same with a data folder that is a disk of so many MiB, and lasts as long as the process.
+    #[must_use]
+    pub fn start_on_disk(mib: u32) -> Self {
+        let tarn = Self { disk_mib: Some(mib), ..Self::unstarted(&[]) };
+        // Compiled components are larger than it.
+        let compiled = tarn.folder.path().join("compiled");
+        std::fs::DirBuilder::new().mode(0o700).create(&compiled).expect("a folder can be made");
+        std::fs::DirBuilder::new().mode(0o700).create(tarn.data_dir()).expect("a folder can be made");
+        symlink(compiled, tarn.data_dir().join("compiled")).expect("a link can be made");
+        tarn.started()
+    }
+
+    fn started(self) -> Self {
+        let mut tarn = self;
         compiled::give(&binary(), &tarn.data_dir());
         for _ in 0..START_ATTEMPTS_MAX {
             tarn.port = free_port();
@@ -62,7 +82,7 @@ impl Tarn {
         let folder = tempfile::Builder::new().prefix("tarn-serve-").tempdir().expect("a folder can be made");
         let environment =
             environment.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { process: None, folder, port: 0, environment }
+        Self { process: None, folder, port: 0, environment, disk_mib: None }
     }
 
     /// The API's port; a restart keeps it.
@@ -81,6 +101,13 @@ impl Tarn {
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// The same as the process sees it, which may have a disk there.
+    #[must_use]
+    pub fn data_dir_of_process(&self) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.process_id()));
+        root.join(self.data_dir().strip_prefix("/").expect("temporary folders have whole paths"))
     }
 
     /// The process' id. Panics while it is stopped.
@@ -196,7 +223,10 @@ impl Tarn {
     }
 
     fn start_process(&self) -> Process {
-        let mut command = Command::new(binary());
+        let mut command = match self.disk_mib {
+            Some(mib) => small_disk::on(mib, &self.data_dir(), &binary()),
+            None => Command::new(binary()),
+        };
         command
             .arg("serve")
             .env("TARN_LISTEN", format!("127.0.0.1:{}", self.port))

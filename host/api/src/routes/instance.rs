@@ -7,7 +7,7 @@ use tarn_model::{Edition, StagingBucket};
 use utoipa::ToSchema;
 
 use crate::answer::{Answer, Answered};
-use crate::error::{ApiError, Code};
+use crate::error::Code;
 use crate::operation::{Operation, example};
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -17,7 +17,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .open()
             .answers::<Health>(),
         Operation::get("/readyz", example!("is_ready"), ready)
-            .about("Answers with success while requests can be served.")
+            .about("Answers with success while requests can be served: while the catalog answers, and can be written.")
             .open()
             .answers::<Health>()
             .refuses(&[Code::Unavailable]),
@@ -45,9 +45,8 @@ pub(super) async fn alive() -> Answer<Health> {
 
 /// Requests can be served.
 pub(super) async fn ready(State(control): State<Control>) -> Answered<Health> {
-    let away = ApiError::new(Code::Unavailable, "the catalog does not answer");
-    let ready = control.ready().await;
-    ready.map(|()| Answer(Health { status: "ready" })).map_err(|error| away.with_cause(error.chain()))
+    control.ready().await?;
+    Ok(Answer(Health { status: "ready" }))
 }
 
 /// The server's version.
