@@ -44,7 +44,7 @@ impl Client {
     /// # Errors
     /// As [`Client::open`].
     pub async fn open_replication(&self) -> Result<Connection, Error> {
-        self.open_for(Purpose::Replication).await
+        Ok(self.open_for(Purpose::Replication).await?.with_client(self.clone()))
     }
 
     async fn open_for(&self, purpose: Purpose) -> Result<Connection, Error> {

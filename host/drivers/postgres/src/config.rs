@@ -41,8 +41,12 @@ pub(crate) const STALL: Duration = Duration::from_secs(60);
 pub(crate) const STATUS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Reading for this long without a byte from the walsender, answers to our statuses included, means
-/// that the connection is dead although the socket does not know.
+/// that the connection is dead although the socket does not know, or that the walsender has much to decode that nobody
+/// asked for: the server is asked which.
 pub(crate) const STREAM_SILENCE: Duration = Duration::from_secs(60);
+
+/// How long that question may take, with the session for it. A stop waits behind it.
+pub(crate) const INQUIRY_DEADLINE: Duration = Duration::from_secs(15);
 
 /// How long closing may take before the socket is just dropped.
 pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(5);

@@ -8,7 +8,8 @@ use tarn_transport::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-use crate::config::CLOSE_DEADLINE;
+use crate::client::Client;
+use crate::config::{CLOSE_DEADLINE, STREAM_SILENCE};
 use crate::copy::Copy;
 use crate::error::Error;
 use crate::frame::FrameReader;
@@ -28,6 +29,10 @@ pub struct Connection<S = Stream> {
     pub(crate) state: State<S>,
     /// Time waited for the stream since its last byte.
     pub(crate) quiet: Duration,
+    /// How much of that is no trouble.
+    pub(crate) silence_max: Duration,
+    /// Opens the sessions that ask about this one, where it is for a stream.
+    pub(crate) client: Option<Client>,
     pub(crate) gathering: Gathering,
     pub(crate) server: Server,
 }
@@ -88,6 +93,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             writer: Some(writer),
             state: State::Idle,
             quiet: Duration::ZERO,
+            silence_max: STREAM_SILENCE,
+            client: None,
             gathering: Gathering::new(None),
             server: Server::default(),
         }
@@ -96,6 +103,11 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// The same with what is known of its stream, and how its reader is kept asleep.
     pub(crate) fn with_gathering(self, gathering: Gathering) -> Self {
         Self { gathering, ..self }
+    }
+
+    /// The same with who opens sessions at its server.
+    pub(crate) fn with_client(self, client: Client) -> Self {
+        Self { client: Some(client), ..self }
     }
 
     /// Takes the connection out of idleness. It counts as broken until the call puts it back, so that

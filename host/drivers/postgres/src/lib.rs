@@ -21,6 +21,7 @@ mod query;
 mod replication;
 mod server_error;
 mod startup;
+mod walsender;
 
 pub use client::Client;
 pub use connection::Connection;

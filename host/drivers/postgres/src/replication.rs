@@ -6,11 +6,12 @@ use postgres_protocol::message::backend;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{GATHER_BYTES, STREAM_SILENCE};
+use crate::config::GATHER_BYTES;
 use crate::connection::{Connection, State};
 use crate::error::Error;
 use crate::heartbeat::{Heartbeat, Progress};
 use crate::server_error::ServerError;
+use crate::walsender::Walsender;
 
 const DOING: &str = "reading the stream";
 const NOT_A_STREAM: Error = Error::State("the command is not START_REPLICATION");
@@ -128,7 +129,8 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                     self.quiet = Duration::ZERO;
                 }
                 Err(_) => {
-                    self.notice_silence(started.elapsed())?;
+                    // What came while the server was asked is taken by the next read.
+                    self.notice_silence(started.elapsed()).await?;
                     break;
                 }
             }
@@ -180,13 +182,46 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         Ok(())
     }
 
-    /// Counts the time that was waited in vain since the last byte.
-    fn notice_silence(&mut self, waited: Duration) -> Result<(), Error> {
+    /// Counts the time that was waited in vain since the last byte. Where it is long, the walsender has to be at work.
+    async fn notice_silence(&mut self, waited: Duration) -> Result<(), Error> {
         self.quiet += waited;
-        if self.quiet < STREAM_SILENCE {
+        if self.quiet < self.silence_max || self.walsender_works().await {
             return Ok(());
         }
-        Err(Error::TimedOut { doing: "waiting for any sign of the server", deadline: STREAM_SILENCE })
+        // It may have ended its work while the server was asked.
+        let arrived = self.reader.fill_now().await;
+        match arrived.map_err(|source| Error::Lost { doing: DOING, source })? {
+            Some(_) => {
+                self.quiet = Duration::ZERO;
+                Ok(())
+            }
+            None => Err(Error::TimedOut {
+                doing: "waiting for any sign of the server",
+                deadline: self.silence_max,
+            }),
+        }
+    }
+
+    /// Whether the walsender is known to be at work; the time of silence then begins anew.
+    async fn walsender_works(&mut self) -> bool {
+        let Some(client) = &self.client else { return false };
+        let backend = self.server.backend;
+        // A session that is opened is large, and rarely so.
+        match Box::pin(client.walsender(backend)).await {
+            Ok(Walsender::Works) => {
+                tracing::info!(backend, "the walsender is silent, and at work on what it has not sent yet");
+                self.quiet = Duration::ZERO;
+                true
+            }
+            Ok(state) => {
+                tracing::info!(backend, ?state, "the walsender is silent, and not at work");
+                false
+            }
+            Err(error) => {
+                tracing::warn!(backend, error = error.chain(), "nobody tells why the walsender is silent");
+                false
+            }
+        }
     }
 }
 

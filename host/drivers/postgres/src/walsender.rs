@@ -1,0 +1,152 @@
+//! What a walsender does that sends nothing, asked through another session.
+//!
+//! Up to PostgreSQL 15 a walsender that decodes what a transaction wrote into no table of a publication (a materialized
+//! view that is refreshed, a table that `ALTER TABLE` writes anew) sends nothing until it is through, and reads nothing
+//! of what it is sent, however long that takes. Whoever gave up then would begin at the same place, for ever.
+
+use tokio::time::timeout;
+
+use crate::client::Client;
+use crate::config::INQUIRY_DEADLINE;
+use crate::error::Error;
+
+/// What a silent walsender is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walsender {
+    /// It works, on what it has not sent yet.
+    Works,
+    /// It waits for its client or for changes. Then it would have answered, if it had been asked: nothing passes
+    /// between the two any more.
+    Waits,
+    /// The server has no such process.
+    Gone,
+}
+
+impl Client {
+    /// Asks the server what a walsender of its does, by its process.
+    ///
+    /// # Errors
+    /// As [`Client::open`] and [`crate::Connection::query`], after [`INQUIRY_DEADLINE`] at the latest.
+    pub(crate) async fn walsender(&self, backend: i32) -> Result<Walsender, Error> {
+        let late =
+            |_| Error::TimedOut { doing: "asking what the walsender does", deadline: INQUIRY_DEADLINE };
+        timeout(INQUIRY_DEADLINE, self.ask_about(backend)).await.map_err(late)?
+    }
+
+    async fn ask_about(&self, backend: i32) -> Result<Walsender, Error> {
+        let mut session = self.open().await?;
+        // A process that waits for nothing has no type of an event.
+        let question = format!(
+            "SELECT coalesce(wait_event_type IN ('Activity', 'Client'), false) FROM pg_stat_activity \
+             WHERE pid = {backend} AND backend_type = 'walsender'"
+        );
+        let rows = session.query(&question).await?;
+        session.close().await;
+        Ok(match rows.first().and_then(|row| row.first()) {
+            Some(Some(waits)) if waits == "f" => Walsender::Works,
+            Some(_) => Walsender::Waits,
+            None => Walsender::Gone,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tarn_model::PostgresConfig;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::connection::Connection;
+
+    const SILENCE: Duration = Duration::from_millis(20);
+    const READY: &[u8] = b"Z\0\0\0\x05I";
+    const DONE: &[u8] = b"C\0\0\0\x06X\0";
+
+    /// The next message of a client; the first one has no tag.
+    async fn message(client: &mut TcpStream, is_tagged: bool) -> Option<Vec<u8>> {
+        if is_tagged {
+            client.read_u8().await.ok()?;
+        }
+        let length = client.read_u32().await.ok()? as usize;
+        let mut body = vec![0; length - 4];
+        client.read_exact(&mut body).await.ok()?;
+        Some(body)
+    }
+
+    /// What a server answers to a statement.
+    fn answer(statement: &[u8], told: Option<&str>) -> Vec<u8> {
+        if statement.starts_with(b"START_REPLICATION") {
+            // Nothing else ever comes.
+            return b"W\0\0\0\x07\0\0\0".to_vec();
+        }
+        let rows = match told {
+            Some(text) if statement.starts_with(b"SELECT") => {
+                [&b"D\0\0\0\x0b\0\x01\0\0\0\x01"[..], text.as_bytes()].concat()
+            }
+            _ => Vec::new(),
+        };
+        [&rows, DONE, READY].concat()
+    }
+
+    /// A session with a server whose walsender is silent, and of which is told so much, one answer after the other.
+    async fn silent_stream(told: &'static [Option<&'static str>]) -> Connection {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        tokio::spawn(async move {
+            let streamed = std::iter::once(None);
+            for told in streamed.chain(told.iter().copied()) {
+                let (mut client, _) = listener.accept().await.expect("a client");
+                tokio::spawn(async move {
+                    message(&mut client, false).await.expect("a greeting");
+                    let greeting = [b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x07\0\0\0\x01", READY].concat();
+                    client.write_all(&greeting).await.expect("it reads");
+                    while let Some(statement) = message(&mut client, true).await {
+                        if client.write_all(&answer(&statement, told)).await.is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        let host = "127.0.0.1".to_owned();
+        let config = PostgresConfig { host, port, disable_tls: true, ..PostgresConfig::default() };
+        let mut session = Client::new(config).open_replication().await.expect("a session");
+        session.silence_max = SILENCE;
+        session.stream("START_REPLICATION").await.expect("a stream");
+        session
+    }
+
+    /// How many silences a stream outlives.
+    async fn outlived(session: &mut Connection) -> (u32, Error) {
+        let mut silences = 0;
+        loop {
+            match session.stream_read(1000, SILENCE).await {
+                Ok(messages) => assert!(messages.is_empty()),
+                Err(error) => return (silences, error),
+            }
+            silences += 1;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_walsender_at_work_may_be_silent_and_one_that_is_gone_or_waits_may_not() {
+        for told in
+            [&[Some("f"), Some("f"), Some("f"), None][..], &[Some("f"), Some("f"), Some("f"), Some("t")]]
+        {
+            let mut session = silent_stream(told).await;
+            let (silences, error) = outlived(&mut session).await;
+            assert!(matches!(error, Error::TimedOut { deadline: SILENCE, .. }), "{error:?}");
+            assert_eq!(silences, 3);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silence_of_which_nobody_tells_ends_the_stream() {
+        let (silences, error) = outlived(&mut silent_stream(&[]).await).await;
+        assert!(matches!(error, Error::TimedOut { deadline: SILENCE, .. }), "{error:?}");
+        assert_eq!(silences, 0);
+    }
+}
