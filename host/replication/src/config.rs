@@ -58,6 +58,10 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(30);
 /// rows would look like progress, and the delays would never grow.
 pub const STEADY_AFTER: Duration = Duration::from_secs(10);
 
+/// How long it must last at most, where shorter ones broke again without a row: a source that lets go whoever waits
+/// for it would else count as back each time. Longer than any connector waits for a sign of its store.
+pub const STEADY_AFTER_MAX: Duration = Duration::from_secs(300);
+
 /// Records among which a mirror's limit of left-out records holds, in limits: one in ten may be wrong. Fewer would
 /// stop a mirror for a bad hour of one table, more would let a script empty a table of several.
 pub const RECORD_ERROR_WINDOW_LIMITS: u64 = 10;

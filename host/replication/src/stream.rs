@@ -10,7 +10,6 @@ use tarn_model::Failure;
 use tokio::time::{Instant, sleep_until};
 
 use crate::checkpoint::{BatchRecord, Checkpoints, Resume};
-use crate::config::STEADY_AFTER;
 use crate::destination::Destination;
 use crate::hand::Hand;
 use crate::machine::{Effect, Event, Machine, Now, Part, Script, Shelf, Stopped};
@@ -93,7 +92,11 @@ where
         began: Instant::now(),
         run,
     };
-    stream.run(drain_deadline).await
+    let end = stream.run(drain_deadline).await;
+    if end.is_err() {
+        stream.run.note_break(stream.began.elapsed());
+    }
+    end
 }
 
 struct Stream<S, T, D, C, G> {
@@ -185,9 +188,9 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
             Event::Read(changes) => {
                 if let Some(batch) = &changes.batch {
                     observer.notice(Notice::RowsRead { rows: u64::from(batch.rows) });
-                } else if self.began.elapsed() >= STEADY_AFTER && self.machine.is_idle() {
+                } else if self.machine.is_idle() {
                     // A source without any change may have no position to save either.
-                    self.run.note_progress();
+                    self.run.note_steady(self.began.elapsed());
                 }
             }
             Event::Evolved => {
@@ -197,7 +200,9 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
             Event::Written(ack) if ack.durable => self.rests.note_progress(),
             Event::Flushed => self.rests.note_progress(),
             Event::Saved => {
-                if !self.saving.is_empty() || self.began.elapsed() >= STEADY_AFTER {
+                if self.saving.is_empty() {
+                    self.run.note_steady(self.began.elapsed());
+                } else {
                     self.run.note_progress();
                 }
                 for record in self.saving.drain(..) {
