@@ -212,7 +212,7 @@ impl<S: Session> Stream<S> {
                 log::info(&format!("reading the rows of {} again", running.table));
                 let told = running.description.as_ref().map(|description| &description.table);
                 due.begin(&running.table);
-                self.decoding.relations.deliver(told);
+                self.decoding.relations.begin_reading(running.id, told);
                 self.rereading.running = Some(running);
                 // What was emptied before this is empty, or has rows that are read.
                 self.decoding.relations.take_emptied();

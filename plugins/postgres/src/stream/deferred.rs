@@ -24,9 +24,17 @@ use crate::side::Side;
 /// Descriptions that wait, each as its message from within a block, by the number of the relation.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
-    waiting: HashMap<u32, Vec<u8>>,
+    waiting: HashMap<u32, Waiting>,
     /// Those that wait for the next transaction.
     in_doubt: HashMap<u32, Vec<u8>>,
+}
+
+/// A description that waits for a row.
+#[derive(Debug)]
+enum Waiting {
+    New(Vec<u8>),
+    /// It was taken, and is in doubt.
+    InDoubt(Vec<u8>),
 }
 
 impl Deferred {
@@ -43,11 +51,11 @@ impl Deferred {
 
     /// Lets a message wait, instead of an earlier one.
     pub(super) fn put(&mut self, relation: u32, message: Vec<u8>) {
-        self.waiting.insert(relation, message);
+        self.waiting.insert(relation, Waiting::New(message));
     }
 
-    /// The message that waits for a row of a relation. It waits no more.
-    pub(super) fn take(&mut self, relation: u32) -> Option<Vec<u8>> {
+    /// What waits for a row of a relation. It waits no more.
+    fn take(&mut self, relation: u32) -> Option<Waiting> {
         self.waiting.remove(&relation)
     }
 
@@ -63,7 +71,7 @@ impl Deferred {
     /// Has those in doubt wait for rows of a transaction, unless later ones do.
     pub(super) fn begin(&mut self) {
         for (relation, message) in self.in_doubt.drain() {
-            self.waiting.entry(relation).or_insert(message);
+            self.waiting.entry(relation).or_insert(Waiting::InDoubt(message));
         }
     }
 }
@@ -90,13 +98,23 @@ impl Decoding {
         };
         for oid in relations {
             let Some(waiting) = self.deferred.take(oid) else { continue };
-            let step = match message_in_progress(&waiting) {
+            let writer = self.transaction.map(|transaction| transaction.number);
+            let message = match waiting {
+                Waiting::InDoubt(message)
+                    if writer.is_some_and(|writer| self.relations.remains_in_doubt(oid, writer)) =>
+                {
+                    self.deferred.in_doubt.insert(oid, message);
+                    continue;
+                }
+                Waiting::New(message) | Waiting::InDoubt(message) => message,
+            };
+            let step = match message_in_progress(&message) {
                 Ok((_, Message::Relation(relation))) => self.describe(relation, side, settings, out),
                 Ok(_) => Err(Damaged.into()),
                 Err(damaged) => Err(damaged.into()),
             };
             if !matches!(step, Ok(Step::Taken)) {
-                self.deferred.put(oid, waiting);
+                self.deferred.put(oid, message);
                 return step;
             }
         }

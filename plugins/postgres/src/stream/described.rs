@@ -3,8 +3,9 @@
 use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
+use super::doubt::Doubt;
 use super::numbers::Known;
-use super::relations::{Cell, Replicated};
+use super::replicated::{Cell, Replicated};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, Kind};
 use crate::mapped::Mapped;
@@ -112,8 +113,10 @@ impl Described<'_> {
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
-        replicated.in_doubt = certain
-            .map(|certain| columns.iter().skip(certain.len()).map(|column| column.name.to_owned()).collect());
+        replicated.doubt = self.catalog.zip(certain).map(|(catalog, certain)| {
+            let in_doubt = columns.iter().skip(certain.len()).map(|column| column.name.to_owned());
+            Doubt::new(in_doubt.collect(), self.writer, catalog)
+        });
         Ok(replicated)
     }
 

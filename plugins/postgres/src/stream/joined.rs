@@ -3,7 +3,7 @@
 use tarn_batch::Column;
 use tarn_sdk::{Failure, Rereads, log};
 
-use super::relations::Replicated;
+use super::replicated::Replicated;
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
 use crate::mark::Mark;

@@ -17,7 +17,7 @@ use tarn_sdk::Failure;
 use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::{ident, literal};
 
-use super::relations::{Cell, Replicated};
+use super::replicated::{Cell, Replicated};
 use crate::catalog;
 use crate::names;
 use crate::peer::{Peer, flag, single};

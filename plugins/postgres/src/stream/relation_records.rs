@@ -7,7 +7,7 @@
 use tarn_batch::{Op, Version};
 use tarn_sdk::{Failure, Relations as Wanted};
 
-use super::relations::Novelty;
+use super::replicated::Novelty;
 use super::{Decoding, Outgoing, Turn};
 
 impl Decoding {

@@ -1,35 +1,27 @@
 //! The relations that the stream talks about, by their numbers.
 
+mod learning;
+
 use std::collections::{HashMap, HashSet};
 
-use tarn_batch::{Table, TableIndex};
-use tarn_sdk::{Description, Failure, Fill, Rereads, log};
+use tarn_batch::Table;
+use tarn_sdk::{Failure, log};
 
+use super::Turn;
 use super::asked::Asked;
-use super::described::Described;
-use super::excluded;
-use super::joined::joined;
+use super::replicated::{Novelty, Replicated};
 use super::visibility::Unseen;
-use super::{Outgoing, Turn};
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogTable};
-use crate::entry::Entry;
-use crate::fill;
+use crate::catalog::CatalogTable;
 use crate::lsn::Lsn;
-use crate::mapped::Mapped;
 use crate::mark::kept::KeptMarks;
-use crate::mark::{Again, Mark, Marks};
+use crate::mark::{Again, Marks};
 use crate::peer::Peer;
-use crate::pgoutput::{Relation, RelationColumn};
-use crate::publication;
-use crate::restated;
+use crate::pgoutput::Relation;
 use crate::server::Server;
-use crate::settings::{MappedTable, Publication, Settings};
+use crate::settings::Settings;
 use crate::side::Side;
-use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
-use crate::type_catalog::Types;
-use crate::value::Decoder;
 
 /// What is known of the relations.
 #[derive(Debug)]
@@ -64,49 +56,6 @@ enum Known {
     Ignored,
 }
 
-/// A relation whose rows are replicated.
-#[derive(Debug)]
-pub(crate) struct Replicated {
-    oid: u32,
-    pub(super) mapped: Mapped,
-    /// What becomes of each column of its tuples.
-    pub(super) cells: Vec<Cell>,
-    loading: bool,
-    lacks_rows: bool,
-    /// When it came into the publication, where the stream is behind that.
-    entry: Option<Entry>,
-    /// Whether its rows are read again.
-    again: Again,
-    /// What rows hold in columns that were added after them.
-    fills: Vec<Fill>,
-    /// Places of columns that the stream had before.
-    delivered: Vec<usize>,
-    /// Whether its columns are what the stream had before.
-    novelty: Novelty,
-    /// The names of columns that are left out, because it cannot be told which ones of the table they are.
-    pub(super) in_doubt: Option<Vec<String>>,
-    /// Its place in the batch of a generation.
-    index: Option<(u64, TableIndex)>,
-}
-
-/// What a description says that the stream did not say before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Novelty {
-    /// Nothing.
-    None,
-    /// It is the first one of this instance, with the columns that the stream had.
-    First,
-    /// Other columns than the stream had.
-    Changed,
-}
-
-/// What becomes of a column of a tuple.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cell {
-    Excluded,
-    Decoded { decoder: Decoder, in_key: bool },
-}
-
 /// What a relation message said.
 #[derive(Debug)]
 pub(super) enum Learned {
@@ -114,109 +63,6 @@ pub(super) enum Learned {
     Known,
     /// Columns that the host must know before the next row: to be [kept](Relations::keep) then.
     Changed(Box<Replicated>),
-}
-
-impl Replicated {
-    pub(super) fn new(oid: u32, mapped: Mapped, cells: Vec<Cell>, mapping: &MappedTable) -> Self {
-        Self {
-            oid,
-            mapped,
-            cells,
-            loading: mapping.loading,
-            lacks_rows: mapping.lacks_rows,
-            entry: None,
-            again: Again::No,
-            fills: Vec::new(),
-            delivered: Vec::new(),
-            novelty: Novelty::None,
-            in_doubt: None,
-            index: None,
-        }
-    }
-
-    pub(super) fn table(&self) -> &Table {
-        &self.mapped.table
-    }
-
-    pub(super) fn is_loading(&self) -> bool {
-        self.loading
-    }
-
-    /// Whether a transaction's changes of it are in its load.
-    #[inline]
-    pub(super) fn is_loaded_with(&self, transaction: u32, commit: Lsn) -> bool {
-        self.entry.is_some_and(|entry| entry.is_after(transaction, commit))
-    }
-
-    /// Whether the destination may lack the row that a change of this commit leaves values out of: its load has not
-    /// brought it yet, or saw it gone.
-    #[inline]
-    pub(super) fn may_lack(&self, commit: Lsn) -> bool {
-        self.loading || self.entry.is_some_and(|entry| commit < entry.until)
-    }
-
-    /// Whether the destination may lack what a change of this commit leaves out, and nothing says when it will not: the rows
-    /// were written anew, or it never got them.
-    #[inline]
-    pub(super) fn lacks(&self, commit: Lsn) -> bool {
-        self.lacks_rows || self.again.may_lack(commit)
-    }
-
-    /// The table as the host is told of it.
-    pub(super) fn description(&self) -> Description {
-        Description {
-            table: self.mapped.table.clone(),
-            fills: self.fills.clone(),
-            delivered: self.delivered.clone(),
-        }
-    }
-
-    pub(super) fn name(&self) -> TableName {
-        TableName::new(self.mapped.table.schema.clone(), self.mapped.table.name.clone())
-    }
-
-    /// The numbers of its columns, where each is known.
-    pub(super) fn attributes(&self) -> Option<Attributes> {
-        let columns = &self.mapped.table.columns;
-        let known = self.in_doubt.is_none() && columns.iter().all(|column| column.attribute != 0);
-        known.then(|| columns.iter().map(|column| column.attribute).collect())
-    }
-
-    /// The places of its columns that were delivered before and are there still. One that is gone by now may have been
-    /// dropped while the mirror was set up, and then no target has it.
-    fn places_of(&self, delivered: &Attributes, catalog: &CatalogTable) -> Vec<usize> {
-        let is_there = |number: i32| catalog.columns.iter().any(|column| column.attribute == number);
-        let columns = self.mapped.table.columns.iter().enumerate();
-        columns
-            .filter(|(_, column)| delivered.contains(column.attribute) && is_there(column.attribute))
-            .map(|(at, _)| at)
-            .collect()
-    }
-
-    /// Its place in the batch, where it is put if need be.
-    #[inline]
-    pub(super) fn index_in(&mut self, out: &mut Outgoing) -> TableIndex {
-        match self.index {
-            Some((generation, index)) if generation == out.generation => index,
-            _ => {
-                let index = out.writer.add_table(&self.mapped.table);
-                self.index = Some((out.generation, index));
-                index
-            }
-        }
-    }
-
-    /// A partition that stands for its table cannot say that the table was emptied.
-    pub(super) fn refuse_partial_truncate(&self) -> Result<(), Failure> {
-        if self.oid == self.mapped.table.id {
-            return Ok(());
-        }
-        let message =
-            "a partition was truncated, and the publication does not publish by the partitioned table";
-        Err(Failure::permanent("partition_truncated", message)
-            .with_hint("set publish_via_partition_root on the publication and resync the mirror")
-            .with_table(self.mapped.table.qualified_name()))
-    }
 }
 
 impl Relations {
@@ -303,6 +149,19 @@ impl Relations {
         std::mem::take(&mut self.emptied)
     }
 
+    /// Notes that a table's reading has begun, and the columns that the host was told of for that.
+    pub(super) fn begin_reading(&mut self, id: u32, told: Option<&Table>) {
+        self.deliver(told);
+        for entry in &mut self.entries {
+            if let Known::Mapped(replicated) = entry
+                && replicated.table().id == id
+                && let Some(doubt) = &mut replicated.doubt
+            {
+                doubt.is_read = true;
+            }
+        }
+    }
+
     /// Notes what the host was told of the mapped tables.
     pub(crate) fn deliver<'a>(&mut self, tables: impl IntoIterator<Item = &'a Table>) {
         for table in tables {
@@ -329,10 +188,8 @@ impl Relations {
     pub(super) fn is_in_doubt(&self, learned: &Learned, oid: u32) -> bool {
         let known = || self.places.get(&oid).map(|place| &self.entries[*place]);
         match learned {
-            Learned::Changed(changed) => changed.in_doubt.is_some(),
-            Learned::Known => {
-                matches!(known(), Some(Known::Mapped(known)) if known.in_doubt.is_some())
-            }
+            Learned::Changed(changed) => changed.doubt.is_some(),
+            Learned::Known => matches!(known(), Some(Known::Mapped(known)) if known.doubt.is_some()),
         }
     }
 
@@ -379,116 +236,6 @@ impl Relations {
         self.ahead.insert(oid);
     }
 
-    /// Takes a description that the stream gives before a relation's first row, and again after every
-    /// change. One that comes again was looked at the first time; the marks are of a later place.
-    pub(super) fn learn<P: Peer>(
-        &mut self,
-        relation: Relation<'_>,
-        turn: Turn,
-        writer: Option<u32>,
-        side: &mut Side<P>,
-        settings: &Settings,
-        types: &mut Types,
-    ) -> Result<Learned, Failure> {
-        if self.ahead.remove(&relation.oid) {
-            return Ok(Learned::Known);
-        }
-        let name = TableName::new(relation.schema, relation.name);
-        if let Some(writer) = writer
-            && turn == Turn::First
-        {
-            self.unseen.await_seen(side, writer, relation.oid, &name)?;
-        }
-        let Some((mapping, described)) = self.find(relation.oid, &name, side, settings)? else {
-            self.put(relation.oid, Known::Ignored, turn);
-            return Ok(Learned::Known);
-        };
-        let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
-        types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
-        let mapped_of = |oid: u32| match &self.entries[*self.places.get(&oid)?] {
-            Known::Mapped(replicated) => Some(&replicated.mapped),
-            Known::Ignored => None,
-        };
-        let before = mapped_of(relation.oid);
-        let root = described.as_ref().map(|catalog| catalog.oid).filter(|oid| *oid != relation.oid);
-        let (delivered, generated, stored) = self
-            .marks
-            .get(&mapping.name)
-            .map(|mark| (mark.delivered.clone(), mark.generated.clone(), mark.stored.clone()))
-            .unwrap_or_default();
-        let is_whole = match (&settings.publication, writer) {
-            (Publication::Managed(_), _) => true,
-            (Publication::Given(given), Some(writer)) => match self.asked.is_whole(relation.oid) {
-                Some(is_whole) => is_whole,
-                None => publication::having_all_columns(side, &self.server, given, &[relation.oid], writer)?
-                    .contains(&relation.oid),
-            },
-            (Publication::Given(_), None) => false,
-        };
-        let described = Described {
-            catalog: described.as_ref(),
-            before: before.map(|mapped| &mapped.table),
-            root: root.and_then(mapped_of).map(|mapped| &mapped.table),
-            delivered: &delivered,
-            generated: &generated,
-            stored: &stored,
-            is_whole,
-            writer,
-            leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
-        };
-        let mut replicated = described.replicated(&relation, &columns, mapping, types)?;
-        if let Some(catalog) = described.catalog {
-            excluded::require_there(mapping, catalog, &delivered, replicated.table())?;
-            replicated.delivered = replicated.places_of(&delivered, catalog);
-            let joined = match self.marks.get(&mapping.name) {
-                Some(mark) if turn == Turn::First => {
-                    described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
-                    joined(&replicated, catalog, mark, &self.server, side, settings)?
-                }
-                _ => Attributes::default(),
-            };
-            let mapped = &replicated.mapped;
-            replicated.fills = fill::fills(&mapped.table, &mapped.decoders, catalog, &joined);
-            let is_as_marked =
-                |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
-            if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
-                surroundings::note_rows(self.marks.change(), &mapping.name, catalog, settings.rereads);
-                self.is_behind_marks = true;
-            }
-        }
-        if let Some(columns) = &replicated.in_doubt {
-            read_for_doubt(self.marks.change(), &mapping.name, columns);
-            self.is_behind_marks = true;
-        }
-        if before == Some(&replicated.mapped) {
-            match self.places.get(&relation.oid).map(|place| &mut self.entries[*place]) {
-                // Its tuples may have other columns all the same, which are left out.
-                Some(Known::Mapped(known)) => {
-                    (known.cells, known.in_doubt) = (replicated.cells, replicated.in_doubt);
-                }
-                Some(Known::Ignored) | None => {}
-            }
-            self.catch_up_with_marks();
-            return Ok(Learned::Known);
-        }
-        let other_columns = !delivered.is_empty()
-            && replicated.attributes().is_some_and(|attributes| attributes != delivered);
-        replicated.novelty = match before {
-            Some(_) => Novelty::Changed,
-            None if other_columns => Novelty::Changed,
-            None => Novelty::First,
-        };
-        if let Some(before) = before {
-            log_change(&before.table, replicated.table());
-        }
-        let table = replicated.table();
-        if self.delivered.get(&table.id) == Some(&table.version) {
-            self.put(relation.oid, Known::Mapped(Box::new(replicated)), turn);
-            return Ok(Learned::Known);
-        }
-        Ok(Learned::Changed(Box::new(replicated)))
-    }
-
     /// What the last description of a relation said that was new; asked for once.
     pub(super) fn take_novelty(&mut self, oid: u32) -> Novelty {
         match self.places.get(&oid).map(|place| &mut self.entries[*place]) {
@@ -526,69 +273,4 @@ impl Relations {
         }
         self.catch_up_with_marks();
     }
-
-    /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
-    /// table it is a part of (B121, B122, B124).
-    fn find<'a, P: Peer>(
-        &mut self,
-        oid: u32,
-        name: &TableName,
-        side: &mut Side<P>,
-        settings: &'a Settings,
-    ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
-        if let Some(mapping) = settings.table(name) {
-            self.names.insert(oid, name.clone());
-            let table = match self.asked.take(oid) {
-                Some(table) => Some(table),
-                None => catalog::table_numbered(side, oid)?,
-            };
-            return Ok(Some((mapping, table)));
-        }
-        if let Some(known) = self.names.get(&oid) {
-            return Err(renamed(name).with_table(known.to_string()));
-        }
-        for ancestor in catalog::ancestors(side, oid)? {
-            if let Some(mapping) = settings.table(&ancestor) {
-                let root = catalog::tables_named(side, [&ancestor])?.remove(&ancestor);
-                return Ok(Some((mapping, root)));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Has a table read again of which columns are left out.
-fn read_for_doubt(marks: &mut Marks, name: &TableName, columns: &[String]) {
-    let Some(mark) = marks.get_mut(name) else { return };
-    if mark.again != Again::Due {
-        log::warn(&format!(
-            "a column of {name} was dropped, and another one made in its place, while the stream was behind: to which of the two \
-             values belong cannot be told. Values of {} are left out until the rows are read again, beside the stream",
-            columns.join(", ")
-        ));
-    }
-    // The stream may be past the place that it was noticed at before.
-    mark.read_again(None);
-}
-
-fn log_change(before: &Table, after: &Table) {
-    let missing_in = |other: &Table, table: &Table| {
-        let names = table.columns.iter().map(|column| column.name.as_str());
-        let missing: Vec<&str> =
-            names.filter(|name| !other.columns.iter().any(|column| column.name == *name)).collect();
-        missing.join(", ")
-    };
-    let changed: Vec<&str> = after
-        .columns
-        .iter()
-        .filter(|column| before.columns.iter().any(|old| old.name == column.name && old != *column))
-        .map(|column| column.name.as_str())
-        .collect();
-    log::info(&format!(
-        "columns of {} changed: added [{}], dropped [{}], changed [{}]",
-        after.qualified_name(),
-        missing_in(before, after),
-        missing_in(after, before),
-        changed.join(", ")
-    ));
 }

@@ -3,7 +3,7 @@
 use tarn_batch::{BatchWriter, Before, RowHeader};
 use tarn_sdk::Failure;
 
-use super::relations::{Cell, Replicated};
+use super::replicated::{Cell, Replicated};
 use super::{Change, Outgoing};
 use crate::pgoutput::{Datum, Old, Tuple};
 use crate::stream::loading::Fetched;

@@ -1,12 +1,13 @@
 //! Columns of which nothing tells which ones of a table they are.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use tarn_batch::Op;
 use tarn_harness::until;
 use tarn_sdk::{Failure, Limits, Rereads, SourceConfig};
 
-use crate::fixture::{Seen, Source, config, limits, rows, source};
+use crate::fixture::{Aside, Seen, Source, config, counted_source, limits, rows, source};
 use crate::server;
 
 /// A stream that is behind a change of a table's columns.
@@ -59,23 +60,36 @@ fn a_column_that_may_be_either_of_two_stops_a_stream_that_reads_no_rows_again_wi
     let delivered = until("a row", || {
         read(&mut source).expect("told apart").into_iter().find(|(_, rows)| !rows.is_empty())
     });
-    let expected = [("id", 1), ("v", 2), ("a", 4)].map(|(name, number)| (name.to_owned(), number));
-    assert_eq!(delivered.0, expected);
+    assert_eq!(delivered.0, named(&[("id", 1), ("v", 2), ("a", 4)]));
     source.teardown().expect("no failure");
 }
 
 #[test]
 fn a_column_that_may_be_either_of_two_is_left_out_until_the_rows_are_read_again() {
     let mut source = behind("either", Rereads::All, &REPLACED);
-    let mut columns = vec![Vec::new()];
+    let columns = columns_until(&mut source, &[&["1", "10", "NULL"], &["2", "2", "2"]]);
+    assert_eq!(columns, [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])]);
+    source.teardown().expect("no failure");
+}
+
+fn named(columns: &[(&str, i32)]) -> Vec<(String, i32)> {
+    columns.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+}
+
+/// The columns that a stream describes until a table has these rows.
+fn columns_until(source: &mut Source, expected: &[&[&str]]) -> Vec<Vec<(String, i32)>> {
+    let mut columns: Vec<Vec<(String, i32)>> = Vec::new();
     let mut table: BTreeMap<String, Seen> = BTreeMap::new();
-    let expected = [["1", "10", "NULL"], ["2", "2", "2"]];
     until("all values are there", || {
-        for (described, rows) in read(&mut source).expect("the stream goes on") {
+        for (described, rows) in read(source).expect("the stream goes on") {
             if !described.is_empty() {
                 columns.push(described);
             }
             for row in rows {
+                if row.op != Op::Delete {
+                    let told = columns.last().map(Vec::len);
+                    assert!(told.is_none_or(|told| told == row.after.len()), "{row:?}");
+                }
                 let key = row.before.iter().chain(&row.after).next().expect("a key").clone();
                 if table.get(&key).is_none_or(|known| known.version < row.version) {
                     table.insert(key, row);
@@ -85,11 +99,60 @@ fn a_column_that_may_be_either_of_two_is_left_out_until_the_rows_are_read_again(
         let there = table.values().filter(|row| row.op != Op::Delete).map(|row| &row.after);
         there.eq(expected.iter()).then_some(())
     });
-    let named = |columns: &[(&str, i32)]| -> Vec<(String, i32)> {
-        columns.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
-    };
-    let all = named(&[("id", 1), ("v", 2), ("a", 4)]);
-    assert_eq!(columns[1..], [named(&[("id", 1), ("v", 2)]), all]);
+    columns
+}
+
+#[test]
+fn a_table_is_read_once_more_where_a_change_leaves_a_column_out_after_it_was_read() {
+    let server = server();
+    server.query("CREATE TABLE late_writers (id int PRIMARY KEY, v int, a int)");
+    let mut source = source(server, config("late_writers", &["public.late_writers"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    // Transactions that have their numbers before the change, and come to the table after it.
+    let mut writers = ["2", "3"].map(|id| {
+        let mut writer = server.session();
+        writer.query("BEGIN; SELECT txid_current()");
+        (writer, id)
+    });
+    server.query("ALTER TABLE late_writers DROP a; ALTER TABLE late_writers ADD a int");
+    let mut rows: Vec<[&str; 3]> = Vec::new();
+    for (writer, id) in &mut writers {
+        writer.query(&format!("INSERT INTO late_writers VALUES ({id}, {id}, {id}); COMMIT"));
+        rows.push([*id; 3]);
+        let expected: Vec<&[&str]> = rows.iter().map(|row| &row[..]).collect();
+        let columns = columns_until(&mut source, &expected);
+        assert_eq!(columns, [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])]);
+    }
+    server.query("INSERT INTO late_writers VALUES (5, 5, 5)");
+    columns_until(&mut source, &[&["5", "5", "5"]]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn whether_columns_are_told_by_now_is_not_asked_for_each_of_many_transactions() {
+    const TRANSACTIONS: u32 = 200;
+    let server = server();
+    server.query("CREATE TABLE small_ones (id int PRIMARY KEY, v int, a int)");
+    let config = config("small_ones", &["public.small_ones"]);
+    let (mut source, asked) = counted_source(server, config, &Aside::of(1 << 20));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    for id in 0..TRANSACTIONS {
+        server.query(&format!("INSERT INTO small_ones VALUES ({id}, 1, 1)"));
+    }
+    server.query("ALTER TABLE small_ones DROP a; ALTER TABLE small_ones ADD a int");
+    server.query("INSERT INTO small_ones VALUES (-1, 2, 2)");
+    source.open(&start).expect("the stream");
+    let before = asked.load(Ordering::Relaxed);
+    let mut rows = Vec::new();
+    while rows.last().is_none_or(|row: &Seen| row.after.len() == 2) {
+        rows.extend(read(&mut source).expect("the stream goes on").into_iter().flat_map(|(_, rows)| rows));
+    }
+    assert_eq!(rows.last().map(|row| row.after.join(" ")).as_deref(), Some("-1 2 2"));
+    let asked = asked.load(Ordering::Relaxed) - before;
+    assert!(asked < TRANSACTIONS as usize / 4, "{asked} statements");
     source.teardown().expect("no failure");
 }
 

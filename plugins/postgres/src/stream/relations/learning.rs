@@ -1,0 +1,269 @@
+//! What a description says, beside what the catalog does.
+
+use tarn_batch::Table;
+use tarn_sdk::{Failure, Rereads, log};
+
+use super::{Known, Learned, Relations};
+use crate::attributes::Attributes;
+use crate::catalog::{self, CatalogTable};
+use crate::fill;
+use crate::mapped::Mapped;
+use crate::mark::{Again, Mark};
+use crate::peer::Peer;
+use crate::pgoutput::{Relation, RelationColumn};
+use crate::publication;
+use crate::restated;
+use crate::settings::{MappedTable, Publication, Settings};
+use crate::side::Side;
+use crate::stream::described::Described;
+use crate::stream::joined::joined;
+use crate::stream::replicated::{Novelty, Replicated};
+use crate::stream::{Turn, excluded};
+use crate::surroundings::{self, renamed};
+use crate::table_name::TableName;
+use crate::type_catalog::Types;
+
+/// A description as it came.
+struct Said<'a> {
+    relation: Relation<'a>,
+    columns: Vec<RelationColumn<'a>>,
+    turn: Turn,
+    /// The transaction whose rows follow.
+    writer: Option<u32>,
+}
+
+impl Relations {
+    /// Takes a description that the stream gives before a relation's first row, and again after every
+    /// change. One that comes again was looked at the first time; the marks are of a later place.
+    pub(in crate::stream) fn learn<P: Peer>(
+        &mut self,
+        relation: Relation<'_>,
+        turn: Turn,
+        writer: Option<u32>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        types: &mut Types,
+    ) -> Result<Learned, Failure> {
+        if self.ahead.remove(&relation.oid) {
+            return Ok(Learned::Known);
+        }
+        let name = TableName::new(relation.schema, relation.name);
+        if let Some(writer) = writer
+            && turn == Turn::First
+        {
+            self.unseen.await_seen(side, writer, relation.oid, &name)?;
+        }
+        let Some((mapping, catalog)) = self.find(relation.oid, &name, side, settings)? else {
+            self.put(relation.oid, Known::Ignored, turn);
+            return Ok(Learned::Known);
+        };
+        let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
+        types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
+        let said = Said { relation, columns, turn, writer };
+        let replicated = self.understand(&said, mapping, catalog.as_ref(), side, settings, types)?;
+        self.note_rows(&replicated, mapping, catalog.as_ref(), settings.rereads);
+        Ok(self.compare(replicated, turn))
+    }
+
+    /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
+    /// table it is a part of (B121, B122, B124).
+    fn find<'a, P: Peer>(
+        &mut self,
+        oid: u32,
+        name: &TableName,
+        side: &mut Side<P>,
+        settings: &'a Settings,
+    ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
+        if let Some(mapping) = settings.table(name) {
+            self.names.insert(oid, name.clone());
+            let table = match self.asked.take(oid) {
+                Some(table) => Some(table),
+                None => catalog::table_numbered(side, oid)?,
+            };
+            return Ok(Some((mapping, table)));
+        }
+        if let Some(known) = self.names.get(&oid) {
+            return Err(renamed(name).with_table(known.to_string()));
+        }
+        for ancestor in catalog::ancestors(side, oid)? {
+            if let Some(mapping) = settings.table(&ancestor) {
+                let root = catalog::tables_named(side, [&ancestor])?.remove(&ancestor);
+                return Ok(Some((mapping, root)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The relation as it is replicated.
+    fn understand<P: Peer>(
+        &self,
+        said: &Said<'_>,
+        mapping: &MappedTable,
+        catalog: Option<&CatalogTable>,
+        side: &mut Side<P>,
+        settings: &Settings,
+        types: &Types,
+    ) -> Result<Replicated, Failure> {
+        let oid = said.relation.oid;
+        let mark = self.marks.get(&mapping.name);
+        let unknown = Attributes::default();
+        let delivered = mark.map_or(&unknown, |mark| &mark.delivered);
+        let root = catalog.map(|catalog| catalog.oid).filter(|root| *root != oid);
+        let described = Described {
+            catalog,
+            before: self.mapped(oid).map(Replicated::table),
+            root: root.and_then(|root| self.mapped(root)).map(Replicated::table),
+            delivered,
+            generated: mark.map_or(&unknown, |mark| &mark.generated),
+            stored: mark.map_or(&unknown, |mark| &mark.stored),
+            is_whole: self.is_whole(oid, said.writer, side, settings)?,
+            writer: said.writer,
+            leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
+        };
+        let mut replicated = described.replicated(&said.relation, &said.columns, mapping, types)?;
+        let Some(catalog) = catalog else { return Ok(replicated) };
+        excluded::require_there(mapping, catalog, delivered, replicated.table())?;
+        replicated.delivered = replicated.places_of(delivered, catalog);
+        let joined = match mark {
+            Some(mark) if said.turn == Turn::First => {
+                described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
+                joined(&replicated, catalog, mark, &self.server, side, settings)?
+            }
+            _ => Attributes::default(),
+        };
+        let Mapped { table, decoders, .. } = &replicated.mapped;
+        replicated.fills = fill::fills(table, decoders, catalog, &joined);
+        Ok(replicated)
+    }
+
+    /// Whether the publication had all columns of a relation that are not generated.
+    fn is_whole<P: Peer>(
+        &self,
+        oid: u32,
+        writer: Option<u32>,
+        side: &mut Side<P>,
+        settings: &Settings,
+    ) -> Result<bool, Failure> {
+        match (&settings.publication, writer) {
+            (Publication::Managed(_), _) => Ok(true),
+            (Publication::Given(given), Some(writer)) => match self.asked.is_whole(oid) {
+                Some(is_whole) => Ok(is_whole),
+                None => {
+                    let having = publication::having_all_columns(side, &self.server, given, &[oid], writer)?;
+                    Ok(having.contains(&oid))
+                }
+            },
+            (Publication::Given(_), None) => Ok(false),
+        }
+    }
+
+    /// Notes what a description and the catalog say of the table's rows: that they are to be read again.
+    fn note_rows(
+        &mut self,
+        replicated: &Replicated,
+        mapping: &MappedTable,
+        catalog: Option<&CatalogTable>,
+        rereads: Rereads,
+    ) {
+        if let Some(catalog) = catalog {
+            let is_as_marked =
+                |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
+            if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
+                surroundings::note_rows(self.marks.change(), &mapping.name, catalog, rereads);
+                self.is_behind_marks = true;
+            }
+        }
+        if let Some(doubt) = &replicated.doubt
+            && !self.mapped(replicated.oid).is_some_and(|before| self.awaits_reading(before))
+        {
+            doubt.have_read(self.marks.change(), &mapping.name);
+            self.is_behind_marks = true;
+        }
+    }
+
+    /// What is to be done about a description.
+    fn compare(&mut self, mut replicated: Replicated, turn: Turn) -> Learned {
+        let is_known = self.knows(replicated.table().id, replicated.table().version);
+        let before = self.mapped(replicated.oid);
+        let is_same = before.is_some_and(|before| before.mapped == replicated.mapped);
+        // Who reads the table again has told the host of all columns.
+        let is_told_otherwise = !is_known
+            && replicated.doubt.is_some()
+            && before.and_then(|before| before.doubt.as_ref()).is_some_and(|doubt| doubt.is_read);
+        if is_same && !is_told_otherwise {
+            match self.places.get(&replicated.oid).map(|place| &mut self.entries[*place]) {
+                // Its tuples may have other columns all the same, which are left out.
+                Some(Known::Mapped(known)) => {
+                    (known.cells, known.doubt) = (replicated.cells, replicated.doubt);
+                }
+                Some(Known::Ignored) | None => {}
+            }
+            self.catch_up_with_marks();
+            return Learned::Known;
+        }
+        let has_other_columns = |mark: &Mark| {
+            !mark.delivered.is_empty()
+                && replicated.attributes().is_some_and(|attributes| attributes != mark.delivered)
+        };
+        let novelty = match before {
+            Some(_) if is_same => Novelty::None,
+            Some(_) => Novelty::Changed,
+            None if self.marks.get(&replicated.name()).is_some_and(has_other_columns) => Novelty::Changed,
+            None => Novelty::First,
+        };
+        if let Some(before) = before.filter(|_| !is_same) {
+            log_change(before.table(), replicated.table());
+        }
+        replicated.novelty = novelty;
+        if is_known {
+            self.put(replicated.oid, Known::Mapped(Box::new(replicated)), turn);
+            return Learned::Known;
+        }
+        Learned::Changed(Box::new(replicated))
+    }
+
+    /// Whether a relation is in doubt, and a transaction's number tells no more than that of an earlier one.
+    pub(in crate::stream) fn remains_in_doubt(&self, oid: u32, writer: u32) -> bool {
+        self.mapped(oid).is_some_and(|replicated| {
+            let holds = replicated.doubt.as_ref().is_some_and(|doubt| doubt.holds_for(writer));
+            holds && self.awaits_reading(replicated)
+        })
+    }
+
+    /// Whether a table in doubt is to be read as a whole, and that has not begun.
+    fn awaits_reading(&self, replicated: &Replicated) -> bool {
+        let is_due = |mark: &Mark| mark.again == Again::Due && mark.partitions.is_empty();
+        replicated.doubt.as_ref().is_some_and(|doubt| !doubt.is_read)
+            && self.marks.get(&replicated.name()).is_some_and(is_due)
+    }
+
+    /// A relation that was described.
+    fn mapped(&self, oid: u32) -> Option<&Replicated> {
+        match &self.entries[*self.places.get(&oid)?] {
+            Known::Mapped(replicated) => Some(replicated),
+            Known::Ignored => None,
+        }
+    }
+}
+
+fn log_change(before: &Table, after: &Table) {
+    let missing_in = |other: &Table, table: &Table| {
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        let missing: Vec<&str> =
+            names.filter(|name| !other.columns.iter().any(|column| column.name == *name)).collect();
+        missing.join(", ")
+    };
+    let changed: Vec<&str> = after
+        .columns
+        .iter()
+        .filter(|column| before.columns.iter().any(|old| old.name == column.name && old != *column))
+        .map(|column| column.name.as_str())
+        .collect();
+    log::info(&format!(
+        "columns of {} changed: added [{}], dropped [{}], changed [{}]",
+        after.qualified_name(),
+        missing_in(before, after),
+        missing_in(after, before),
+        changed.join(", ")
+    ));
+}
