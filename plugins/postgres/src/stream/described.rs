@@ -21,7 +21,7 @@ pub(super) struct Described<'a> {
     /// What was known of the table before this message.
     pub(super) before: Option<&'a Table>,
     /// The partitioned table that it is a partition of, as its own message described it. The server sends that one first.
-    pub(super) root: Option<&'a Table>,
+    pub(super) root: Option<&'a Replicated>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
     /// The columns that were generated when that was last looked at, and those of before that are gone.
@@ -36,6 +36,17 @@ pub(super) struct Described<'a> {
     pub(super) leaves_out: bool,
 }
 
+/// Which column of the table a column of a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// That of the number; 0 where it cannot be told.
+    Number(i32),
+    /// That of the name.
+    Name,
+    /// One of several, of which another one may be there.
+    Unclear,
+}
+
 impl Described<'_> {
     /// The relation as it is replicated. The types of its columns must have been looked up.
     pub(super) fn replicated(
@@ -48,41 +59,23 @@ impl Described<'_> {
         let mut batch_columns = Vec::with_capacity(columns.len());
         let mut decoders = Vec::with_capacity(columns.len());
         let mut cells = Vec::with_capacity(columns.len());
-        // A partition has numbers of its own.
-        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid);
-        let known = own.map(|catalog| Known {
-            catalog,
-            before: self.before,
-            delivered: self.delivered,
-            generated: self.generated,
-            stored: self.stored,
-            excluded: &mapping.exclude,
-            is_whole: self.is_whole,
-            writer: self.writer,
-        });
-        let told = known.as_ref().map(|known| known.numbers(columns));
-        let in_doubt = known.filter(|_| told == Some(None));
-        let certain =
-            in_doubt.map(|known| self.certain(&known, columns.len()).ok_or_else(|| unclear(mapping)));
-        let certain = certain.transpose()?;
-        let numbers = told.flatten();
-        for (at, column) in columns.iter().enumerate() {
+        let mut in_doubt = Vec::new();
+        for (column, which) in columns.iter().zip(self.which(relation, columns, mapping)?) {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
                 continue;
             }
-            if certain.as_ref().is_some_and(|certain| at >= certain.len()) {
-                cells.push(Cell::Excluded);
-                continue;
-            }
-            let column_type = types.get((column.type_oid, column.type_modifier));
-            // The catalog may be ahead of a partition's message, but not of its table's.
-            let of_root = || self.root?.columns.iter().find(|known| known.name == column.name);
-            let number = match certain.as_ref().or(numbers.as_ref()) {
-                Some(numbers) => Some(numbers[at]),
-                None => of_root().map(|known| known.attribute).filter(|number| *number != 0),
+            let number = match which {
+                Which::Number(number) => Some(number),
+                Which::Name => None,
+                Which::Unclear => {
+                    in_doubt.push(column.name.to_owned());
+                    cells.push(Cell::Excluded);
+                    continue;
+                }
             };
+            let column_type = types.get((column.type_oid, column.type_modifier));
             let (attribute, nullable, key) = self.place(column, number, relation, batch_columns.len());
             batch_columns.push(Column {
                 name: column.name.to_owned(),
@@ -96,28 +89,56 @@ impl Described<'_> {
             cells.push(Cell::Decoded { decoder: column_type.decoder.clone(), in_key: key != 0 });
         }
         if batch_columns.iter().all(|column| column.key == 0) {
-            let message = "the table has no primary key or replica identity index any more";
-            let sql = mapping.name.sql();
-            // Another key does not help where the server is told to look for none, or for an index that is gone.
-            let hint = match relation.identity {
-                b'i' | b'n' => format!(
-                    "ALTER TABLE {sql} REPLICA IDENTITY DEFAULT where it has a primary key, or REPLICA IDENTITY USING INDEX … \
-                     with a unique index of NOT NULL columns; then resume the mirror"
-                ),
-                _ => format!("ALTER TABLE {sql} ADD PRIMARY KEY, then resume the mirror"),
-            };
-            return Err(Failure::permanent("key_missing", message)
-                .with_hint(hint)
-                .with_table(mapping.name.to_string()));
+            return Err(keyless(relation, mapping));
         }
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
-        replicated.doubt = self.catalog.zip(certain).map(|(catalog, certain)| {
-            let in_doubt = columns.iter().skip(certain.len()).map(|column| column.name.to_owned());
-            Doubt::new(in_doubt.collect(), self.writer, catalog)
-        });
+        if let Some(catalog) = self.catalog.filter(|_| !in_doubt.is_empty()) {
+            // One of a partition ends with that of its table.
+            let writer = self.writer.filter(|_| self.root.is_none());
+            replicated.doubt = Some(Doubt::new(in_doubt, writer, catalog));
+        }
         Ok(replicated)
+    }
+
+    /// Which column of the table each column of a message is.
+    fn which(
+        &self,
+        relation: &Relation<'_>,
+        columns: &[RelationColumn<'_>],
+        mapping: &MappedTable,
+    ) -> Result<Vec<Which>, Failure> {
+        // A partition has numbers of its own.
+        let Some(catalog) = self.catalog.filter(|catalog| catalog.oid == relation.oid) else {
+            return Ok(columns.iter().map(|column| self.which_of_root(column)).collect());
+        };
+        let known = Known {
+            catalog,
+            before: self.before,
+            delivered: self.delivered,
+            generated: self.generated,
+            stored: self.stored,
+            excluded: &mapping.exclude,
+            is_whole: self.is_whole,
+            writer: self.writer,
+        };
+        if let Some(numbers) = known.numbers(columns) {
+            return Ok(numbers.into_iter().map(Which::Number).collect());
+        }
+        let certain = self.certain(&known, columns.len()).ok_or_else(|| unclear(mapping))?;
+        let certain = certain.into_iter().map(Which::Number);
+        Ok(certain.chain(std::iter::repeat(Which::Unclear)).take(columns.len()).collect())
+    }
+
+    /// The same of a column of a partition. The catalog may be ahead of its message, but not of its table's.
+    fn which_of_root(&self, column: &RelationColumn<'_>) -> Which {
+        let Some(root) = self.root else { return Which::Name };
+        match root.table().columns.iter().find(|known| known.name == column.name) {
+            Some(known) if known.attribute != 0 => Which::Number(known.attribute),
+            None if root.doubt.is_some() => Which::Unclear,
+            Some(_) | None => Which::Name,
+        }
     }
 
     /// The numbers of the first columns of a message where those of all are in doubt, if the key is among them and the other
@@ -126,7 +147,7 @@ impl Described<'_> {
         let certain = known.certain();
         let mut key = known.catalog.columns.iter().filter(|column| column.key != 0);
         let has_key = key.all(|column| certain.contains(&column.attribute));
-        let is_brought = self.leaves_out && known.catalog.kind == Kind::Ordinary;
+        let is_brought = self.leaves_out && matches!(known.catalog.kind, Kind::Ordinary | Kind::Partitioned);
         (is_brought && has_key && known.catalog.has_key() && certain.len() <= columns).then_some(certain)
     }
 
@@ -181,6 +202,21 @@ impl Described<'_> {
         let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
         (number.unwrap_or(0), !in_key, if in_key { place } else { 0 })
     }
+}
+
+/// Nothing tells rows apart.
+fn keyless(relation: &Relation<'_>, mapping: &MappedTable) -> Failure {
+    let message = "the table has no primary key or replica identity index any more";
+    let sql = mapping.name.sql();
+    // Another key does not help where the server is told to look for none, or for an index that is gone.
+    let hint = match relation.identity {
+        b'i' | b'n' => format!(
+            "ALTER TABLE {sql} REPLICA IDENTITY DEFAULT where it has a primary key, or REPLICA IDENTITY USING INDEX … \
+             with a unique index of NOT NULL columns; then resume the mirror"
+        ),
+        _ => format!("ALTER TABLE {sql} ADD PRIMARY KEY, then resume the mirror"),
+    };
+    Failure::permanent("key_missing", message).with_hint(hint).with_table(mapping.name.to_string())
 }
 
 /// Nothing that the server sends, and nothing that it keeps, tells two columns apart.

@@ -15,7 +15,7 @@ use crate::table_name::TableName;
 pub(super) struct Doubt {
     /// The columns' names, as the message has them.
     columns: Vec<String>,
-    /// The transaction with whose number they could not be told.
+    /// The transaction with whose number they could not be told; none where another description will tell.
     writer: Option<u32>,
     /// The transactions that defined or dropped columns, by whose numbers they could be.
     changes: Vec<u32>,
@@ -31,6 +31,11 @@ impl Doubt {
         changes.sort_unstable();
         changes.dedup();
         Self { columns, writer, changes, is_read: false }
+    }
+
+    /// Whether the numbers of later transactions may tell.
+    pub(super) fn may_end(&self) -> bool {
+        self.writer.is_some()
     }
 
     /// Whether another transaction's number tells no more than the one that was asked with: no change of a column was by a

@@ -9,6 +9,7 @@ use tarn_sdk::{Failure, log};
 
 use super::Turn;
 use super::asked::Asked;
+use super::doubt::Doubt;
 use super::replicated::{Novelty, Replicated};
 use super::visibility::Unseen;
 use crate::attributes::Attributes;
@@ -184,13 +185,21 @@ impl Relations {
         self.places.contains_key(&oid)
     }
 
-    /// Whether it cannot be told which ones of the table the columns of a relation are that was learned.
-    pub(super) fn is_in_doubt(&self, learned: &Learned, oid: u32) -> bool {
-        let known = || self.places.get(&oid).map(|place| &self.entries[*place]);
-        match learned {
-            Learned::Changed(changed) => changed.doubt.is_some(),
-            Learned::Known => matches!(known(), Some(Known::Mapped(known)) if known.doubt.is_some()),
+    /// A relation that was described.
+    fn mapped(&self, oid: u32) -> Option<&Replicated> {
+        match &self.entries[*self.places.get(&oid)?] {
+            Known::Mapped(replicated) => Some(replicated),
+            Known::Ignored => None,
         }
+    }
+
+    /// Whether later transactions may tell which ones of the table the columns of a relation are that was learned.
+    pub(super) fn is_in_doubt(&self, learned: &Learned, oid: u32) -> bool {
+        let replicated = match learned {
+            Learned::Changed(changed) => Some(changed.as_ref()),
+            Learned::Known => self.mapped(oid),
+        };
+        replicated.and_then(|replicated| replicated.doubt.as_ref()).is_some_and(Doubt::may_end)
     }
 
     /// A relation, unless it is none of the mirror's.

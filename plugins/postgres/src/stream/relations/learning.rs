@@ -112,7 +112,7 @@ impl Relations {
         let described = Described {
             catalog,
             before: self.mapped(oid).map(Replicated::table),
-            root: root.and_then(|root| self.mapped(root)).map(Replicated::table),
+            root: root.and_then(|root| self.mapped(root)),
             delivered,
             generated: mark.map_or(&unknown, |mark| &mark.generated),
             stored: mark.map_or(&unknown, |mark| &mark.stored),
@@ -235,14 +235,6 @@ impl Relations {
         let is_due = |mark: &Mark| mark.again == Again::Due && mark.partitions.is_empty();
         replicated.doubt.as_ref().is_some_and(|doubt| !doubt.is_read)
             && self.marks.get(&replicated.name()).is_some_and(is_due)
-    }
-
-    /// A relation that was described.
-    fn mapped(&self, oid: u32) -> Option<&Replicated> {
-        match &self.entries[*self.places.get(&oid)?] {
-            Known::Mapped(replicated) => Some(replicated),
-            Known::Ignored => None,
-        }
     }
 }
 
