@@ -8,6 +8,8 @@ use tarn_harness::until;
 /// transaction, and the columns that are compared then.
 struct Case {
     name: &'static str,
+    /// What else there is of the table.
+    parts: &'static str,
     statements: &'static [&'static str],
     columns: &'static str,
 }
@@ -15,6 +17,7 @@ struct Case {
 const CASES: &[Case] = &[
     Case {
         name: "added_again",
+        parts: "",
         statements: &[
             "UPDATE $t SET a = a + 1 WHERE id < 5",
             "ALTER TABLE $t DROP a",
@@ -25,6 +28,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "taken_name",
+        parts: "",
         statements: &[
             "ALTER TABLE $t ADD x int DEFAULT 1",
             "UPDATE $t SET x = id WHERE id < 50",
@@ -38,6 +42,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "generated_gone",
+        parts: "",
         statements: &[
             "ALTER TABLE $t ADD z int DEFAULT 4",
             "UPDATE $t SET a = a + 1, z = 11 WHERE id < 5",
@@ -50,6 +55,7 @@ const CASES: &[Case] = &[
     // The first message has the columns that are left of the second one's.
     Case {
         name: "known_before",
+        parts: "",
         statements: &[
             "UPDATE $t SET a = a + 1 WHERE id < 5",
             "ALTER TABLE $t ADD z int DEFAULT 4",
@@ -63,6 +69,7 @@ const CASES: &[Case] = &[
     // No row comes with the columns of the end.
     Case {
         name: "quiet_since",
+        parts: "",
         statements: &[
             "ALTER TABLE $t ADD z int DEFAULT 4",
             "UPDATE $t SET a = a + 1, z = 11 WHERE id < 5",
@@ -71,16 +78,35 @@ const CASES: &[Case] = &[
         ],
         columns: "a, y",
     },
+    Case {
+        name: "in_parts",
+        parts: IN_PARTS,
+        statements: &[
+            "UPDATE $t SET a = a + 1 WHERE id < 5",
+            "ALTER TABLE $t DROP a",
+            "ALTER TABLE $t ADD a int DEFAULT 4",
+            "UPDATE $t SET a = 11 WHERE id < 9 OR id > 50; DELETE FROM $t WHERE id = 40",
+        ],
+        columns: "a",
+    },
 ];
+
+/// Partitions, of which one has its columns in another order.
+const IN_PARTS: &str = "PARTITION BY RANGE (id);
+    CREATE TABLE $t_1 (a int, was int, g int GENERATED ALWAYS AS (id * 2) STORED, id int NOT NULL);
+    ALTER TABLE $t_1 DROP was;
+    ALTER TABLE $t ATTACH PARTITION $t_1 FOR VALUES FROM (0) TO (30);
+    CREATE TABLE $t_2 PARTITION OF $t DEFAULT";
 
 #[test]
 fn values_that_may_be_of_either_of_two_columns_are_left_out_and_the_rows_read_again() {
     // B091.
     let mut scene = Scene::start();
-    for Case { name, .. } in CASES {
+    for Case { name, parts, .. } in CASES {
         scene.postgres.query(&format!(
-            "CREATE TABLE {name} (id int PRIMARY KEY, a int, g int GENERATED ALWAYS AS (id * 2) STORED);
-             INSERT INTO {name} SELECT n, n FROM generate_series(1, 60) n"
+            "CREATE TABLE {name} (id int PRIMARY KEY, a int, g int GENERATED ALWAYS AS (id * 2) STORED) {parts};
+             INSERT INTO {name} SELECT n, n FROM generate_series(1, 60) n",
+            parts = parts.replace("$t", name)
         ));
     }
     let tables: Vec<(String, &str)> =

@@ -126,7 +126,7 @@ impl Described<'_> {
         if let Some(numbers) = known.numbers(columns) {
             return Ok(numbers.into_iter().map(Which::Number).collect());
         }
-        let certain = self.certain(&known, columns.len()).ok_or_else(|| unclear(mapping))?;
+        let certain = self.certain(&known, columns).ok_or_else(|| unclear(mapping))?;
         let certain = certain.into_iter().map(Which::Number);
         Ok(certain.chain(std::iter::repeat(Which::Unclear)).take(columns.len()).collect())
     }
@@ -143,12 +143,12 @@ impl Described<'_> {
 
     /// The numbers of the first columns of a message where those of all are in doubt, if the key is among them and the other
     /// values are brought by reading the table again.
-    fn certain(&self, known: &Known<'_>, columns: usize) -> Option<Vec<i32>> {
-        let certain = known.certain();
+    fn certain(&self, known: &Known<'_>, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
+        let certain = known.certain(columns);
         let mut key = known.catalog.columns.iter().filter(|column| column.key != 0);
         let has_key = key.all(|column| certain.contains(&column.attribute));
         let is_brought = self.leaves_out && matches!(known.catalog.kind, Kind::Ordinary | Kind::Partitioned);
-        (is_brought && has_key && known.catalog.has_key() && certain.len() <= columns).then_some(certain)
+        (is_brought && has_key && known.catalog.has_key()).then_some(certain)
     }
 
     /// A column that the stream had and the table still has may only be missing where the publication leaves

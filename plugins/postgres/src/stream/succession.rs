@@ -73,18 +73,39 @@ impl Known<'_> {
     }
 
     /// The numbers of the first columns of a message, whatever of the table was dropped when: those that the stream had last
-    /// and the table still has, up to where one that is gone, or was not there for the stream, may stand between.
-    pub(super) fn certain(&self) -> Vec<i32> {
-        if !self.excluded.is_empty() {
-            return Vec::new();
-        }
+    /// and the table still has, up to where one that is gone, or was not there for the stream, may stand between. Columns that
+    /// are excluded have their places among them, where they are told by their names; nothing where they are not.
+    pub(super) fn certain(&self, columns: &[RelationColumn<'_>]) -> Vec<i32> {
         let dropped = self.catalog.dropped.iter().map(|dropped| dropped.attribute);
-        let others = self.catalog.columns.iter().map(|column| column.attribute);
-        let doubtful = dropped
-            .filter(|number| self.is_near(*number) || self.was_left_out(*number))
-            .chain(others.filter(|number| !self.delivered.contains(*number)));
+        // One that was excluded is like one that was dropped before: the stream had neither.
+        let is_doubtful =
+            |number: &i32| self.is_near(*number) || self.was_left_out(*number) || !self.excluded.is_empty();
+        let is_there =
+            |column: &&CatalogColumn| self.delivered.contains(column.attribute) || self.was_excluded(column);
+        let others = self.catalog.columns.iter().filter(|column| !is_there(column));
+        let doubtful = dropped.filter(is_doubtful).chain(others.map(|column| column.attribute));
         let end = doubtful.min().unwrap_or(self.catalog.attributes_made + 1);
-        (1..end).filter(|number| self.delivered.contains(*number)).collect()
+        let mut certain: Vec<&CatalogColumn> =
+            self.catalog.columns.iter().filter(|column| column.attribute < end).filter(is_there).collect();
+        certain.sort_unstable_by_key(|column| column.attribute);
+        let is_in_place = |(known, column): (&&CatalogColumn, &RelationColumn<'_>)| {
+            let is_excluded = self.excluded.iter().any(|name| name == column.name);
+            is_excluded == self.was_excluded(known) && (!is_excluded || known.name == column.name)
+        };
+        let is_whole = certain.len() <= columns.len() && certain.iter().zip(columns).all(is_in_place);
+        if is_whole { certain.iter().map(|column| column.attribute).collect() } else { Vec::new() }
+    }
+
+    /// Whether every message since the stream's last description has a column that is excluded: it is older than one that the
+    /// stream had then.
+    fn was_excluded(&self, column: &CatalogColumn) -> bool {
+        self.is_whole
+            && self.excluded.contains(&column.name)
+            && !self.delivered.contains(column.attribute)
+            && column.attribute < self.delivered.greatest()
+            && !column.generated
+            && !self.generated.contains(column.attribute)
+            && !self.stored.contains(column.attribute)
     }
 
     /// Whether a message may have a column of this number without the catalog's telling.
@@ -286,27 +307,46 @@ mod tests {
 
     #[test]
     fn columns_before_those_in_doubt_are_certain() {
-        let certain = |now: &CatalogTable, delivered: &[i32], excluded: &[String]| {
+        let certain = |now: &CatalogTable, delivered: &[i32], excluded: &[&str], message: &[&str]| {
             let delivered = delivered.iter().copied().collect();
+            let excluded: Vec<String> = excluded.iter().map(|&name| name.to_owned()).collect();
             let known = Known {
                 catalog: now,
                 before: None,
                 delivered: &delivered,
                 generated: &Attributes::default(),
                 stored: &Attributes::default(),
-                excluded,
+                excluded: &excluded,
                 is_whole: true,
                 writer: Some(BEFORE),
             };
-            known.certain()
+            let columns = message.iter().map(|&name| RelationColumn {
+                in_key: false,
+                name,
+                type_oid: 23,
+                type_modifier: -1,
+            });
+            known.certain(&columns.collect::<Vec<_>>())
         };
         let now = catalog(&[(1, "id"), (3, "b"), (5, "c"), (6, "a")], &[(2, 10), (4, DROP)]);
-        assert_eq!(certain(&now, &[1, 3, 4, 5], &[]), [1, 3]);
+        let message = ["id", "b", "a", "c"];
+        assert_eq!(certain(&now, &[1, 3, 4, 5], &[], &message), [1, 3]);
         // 2 was dropped before the stream's last description, or after it.
-        assert_eq!(certain(&now, &[1, 2, 3, 4, 5], &[]), [1]);
+        assert_eq!(certain(&now, &[1, 2, 3, 4, 5], &[], &message), [1]);
         // 3 may have come since, by a publication that left it out.
-        assert_eq!(certain(&now, &[1, 4, 5], &[]), [1]);
-        assert_eq!(certain(&now, &[1, 3, 4, 5], &["secret".to_owned()]), [0; 0]);
+        assert_eq!(certain(&now, &[1, 4, 5], &[], &message), [1]);
+        // Too few for what it must have.
+        assert_eq!(certain(&now, &[1, 3, 4, 5], &[], &["id"]), [0; 0]);
+        // 2 may have been excluded.
+        assert_eq!(certain(&now, &[1, 3, 4, 5], &["secret"], &message), [1]);
+        let now = catalog(&[(1, "id"), (2, "secret"), (3, "b"), (5, "a")], &[(4, DROP)]);
+        assert_eq!(certain(&now, &[1, 3, 4], &["secret"], &["id", "secret", "b", "a"]), [1, 2, 3]);
+        // It was not there, or had another name, which was not excluded.
+        assert_eq!(certain(&now, &[1, 3, 4], &["secret"], &["id", "b", "a"]), [0; 0]);
+        assert_eq!(certain(&now, &[1, 3, 4], &["secret"], &["id", "open", "b", "a"]), [0; 0]);
+        assert_eq!(certain(&now, &[1, 2, 3, 4], &["secret"], &["id", "open", "b", "a"]), [1, 2, 3]);
+        // It may have come after the stream's last description.
+        assert_eq!(certain(&now, &[1], &["secret"], &["id", "secret", "b", "a"]), [1]);
     }
 
     #[test]

@@ -45,9 +45,9 @@ fn read(source: &mut Source) -> Result<Vec<Delivered>, Failure> {
 }
 
 const REPLACED: [&str; 3] = [
-    "INSERT INTO $t VALUES (1, 1, 1), (3, 3, 3); UPDATE $t SET v = 10 WHERE id = 1; DELETE FROM $t WHERE id = 3",
+    "INSERT INTO $t (id, v, a) VALUES (1, 1, 1), (3, 3, 3); UPDATE $t SET v = 10 WHERE id = 1; DELETE FROM $t WHERE id = 3",
     "ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int",
-    "INSERT INTO $t VALUES (2, 2, 2)",
+    "INSERT INTO $t (id, v, a) VALUES (2, 2, 2)",
 ];
 
 #[test]
@@ -122,6 +122,17 @@ fn a_column_of_a_partitioned_table_that_may_be_either_of_two_is_left_out_until_t
     let known = [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])];
     assert!(columns.iter().all(|described| known.contains(described)), "{columns:?}");
     assert_eq!((columns.first(), columns.last()), (Some(&known[0]), Some(&known[1])));
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_that_is_excluded_has_its_place_before_those_that_are_left_out_until_the_rows_are_read_again() {
+    server().query("CREATE TABLE either_and_secret (id int PRIMARY KEY, secret text, v int, a int)");
+    let mut config = config("either_and_secret", &["public.either_and_secret"]);
+    config.tables[0].exclude = vec!["secret".to_owned()];
+    let mut source = behind_of(config, &REPLACED);
+    let columns = columns_until(&mut source, &[&["1", "10", "NULL"], &["2", "2", "2"]]);
+    assert_eq!(columns, [named(&[("id", 1), ("v", 3)]), named(&[("id", 1), ("v", 3), ("a", 5)])]);
     source.teardown().expect("no failure");
 }
 
