@@ -18,6 +18,7 @@ mod history;
 pub(crate) mod identity;
 mod in_progress;
 mod joined;
+mod leaf;
 mod loading;
 mod logged;
 mod numbers;

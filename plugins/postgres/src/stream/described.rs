@@ -4,6 +4,7 @@ use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
 use super::doubt::Doubt;
+use super::leaf::Leaf;
 use super::numbers::Known;
 use super::replicated::{Cell, Replicated};
 use crate::attributes::Attributes;
@@ -22,6 +23,8 @@ pub(super) struct Described<'a> {
     pub(super) before: Option<&'a Table>,
     /// The partitioned table that it is a partition of, as its own message described it. The server sends that one first.
     pub(super) root: Option<&'a Replicated>,
+    /// The partition itself, where that message did not come and the catalog may be ahead of the partition's.
+    pub(super) leaf: Option<&'a Leaf>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
     /// The columns that were generated when that was last looked at, and those of before that are gone.
@@ -94,7 +97,8 @@ impl Described<'_> {
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
-        if let Some(catalog) = self.catalog.filter(|_| !in_doubt.is_empty()) {
+        let catalog = self.leaf.map(|leaf| &leaf.catalog).or(self.catalog);
+        if let Some(catalog) = catalog.filter(|_| !in_doubt.is_empty()) {
             // One of a partition ends with that of its table.
             let writer = self.writer.filter(|_| self.root.is_none());
             replicated.doubt = Some(Doubt::new(in_doubt, writer, catalog));
@@ -109,11 +113,36 @@ impl Described<'_> {
         columns: &[RelationColumn<'_>],
         mapping: &MappedTable,
     ) -> Result<Vec<Which>, Failure> {
-        // A partition has numbers of its own.
-        let Some(catalog) = self.catalog.filter(|catalog| catalog.oid == relation.oid) else {
-            return Ok(columns.iter().map(|column| self.which_of_root(column)).collect());
+        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid);
+        let known = match (own, self.leaf) {
+            (Some(catalog), _) => self.known(catalog, mapping),
+            (None, Some(leaf)) => Known {
+                before: leaf.before.as_ref(),
+                delivered: &leaf.delivered,
+                generated: &leaf.generated,
+                stored: &leaf.stored,
+                ..self.known(&leaf.catalog, mapping)
+            },
+            (None, None) => return Ok(columns.iter().map(|column| self.which_of_root(column)).collect()),
         };
-        let known = Known {
+        // A partition has numbers of its own.
+        let leaf = self.leaf.filter(|_| own.is_none());
+        let of_table = |numbers: Vec<i32>| match leaf {
+            Some(leaf) => leaf.of_root(&numbers, columns, self.before),
+            None => Some(numbers),
+        };
+        let is_unclear = leaf.is_some_and(|leaf| leaf.is_unclear(self.writer));
+        let told = known.numbers(columns).filter(|_| !is_unclear).and_then(of_table);
+        if let Some(numbers) = told {
+            return Ok(numbers.into_iter().map(Which::Number).collect());
+        }
+        let certain = self.certain(&known, columns).and_then(of_table).ok_or_else(|| unclear(mapping))?;
+        let certain = certain.into_iter().map(Which::Number);
+        Ok(certain.chain(std::iter::repeat(Which::Unclear)).take(columns.len()).collect())
+    }
+
+    fn known<'k>(&'k self, catalog: &'k CatalogTable, mapping: &'k MappedTable) -> Known<'k> {
+        Known {
             catalog,
             before: self.before,
             delivered: self.delivered,
@@ -122,13 +151,7 @@ impl Described<'_> {
             excluded: &mapping.exclude,
             is_whole: self.is_whole,
             writer: self.writer,
-        };
-        if let Some(numbers) = known.numbers(columns) {
-            return Ok(numbers.into_iter().map(Which::Number).collect());
         }
-        let certain = self.certain(&known, columns).ok_or_else(|| unclear(mapping))?;
-        let certain = certain.into_iter().map(Which::Number);
-        Ok(certain.chain(std::iter::repeat(Which::Unclear)).take(columns.len()).collect())
     }
 
     /// The same of a column of a partition. The catalog may be ahead of its message, but not of its table's.

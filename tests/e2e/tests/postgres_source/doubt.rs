@@ -126,6 +126,46 @@ fn a_column_of_a_partitioned_table_that_may_be_either_of_two_is_left_out_until_t
 }
 
 #[test]
+fn a_column_of_partitions_that_come_by_themselves_is_told_as_their_tables_are() {
+    // One has its columns in another order, so that the first row of the two leaves nothing in doubt.
+    for (name, order, known) in [
+        ("own_order", "(a int, gone int, id int NOT NULL, v int)", named(&[("a", 3), ("id", 1), ("v", 2)])),
+        ("same_order", "(gone int, id int NOT NULL, v int, a int)", named(&[("id", 1), ("v", 2)])),
+    ] {
+        server().query(&format!(
+            "CREATE TABLE {name} (id int PRIMARY KEY, v int, a int) PARTITION BY RANGE (id);
+             CREATE TABLE {name}_1 {order};
+             ALTER TABLE {name}_1 DROP gone;
+             ALTER TABLE {name} ATTACH PARTITION {name}_1 DEFAULT;
+             CREATE PUBLICATION {name} FOR TABLE {name} WITH (publish_via_partition_root = false)"
+        ));
+        let config = SourceConfig {
+            publication: name.to_owned(),
+            publication_managed: false,
+            ..config(name, &[&format!("public.{name}")])
+        };
+        let mut source = behind_of(config, &REPLACED);
+        let columns = columns_of_rows(&mut source, 5);
+        let all: &[(&str, i32)] = &[("id", 1), ("v", 2), ("a", 4)];
+        assert_eq!((columns.first(), columns.last()), (Some(&known), Some(&named(all))), "{name}");
+        source.teardown().expect("no failure");
+    }
+}
+
+/// The columns that a stream describes until it has delivered rows.
+fn columns_of_rows(source: &mut Source, count: usize) -> Vec<Vec<(String, i32)>> {
+    let (mut columns, mut seen) = (Vec::new(), 0);
+    until("the rows are there", || {
+        for (described, rows) in read(source).expect("the stream goes on") {
+            columns.extend(Some(described).filter(|described| !described.is_empty()));
+            seen += rows.len();
+        }
+        (seen >= count).then_some(())
+    });
+    columns
+}
+
+#[test]
 fn a_column_that_is_excluded_has_its_place_before_those_that_are_left_out_until_the_rows_are_read_again() {
     server().query("CREATE TABLE either_and_secret (id int PRIMARY KEY, secret text, v int, a int)");
     let mut config = config("either_and_secret", &["public.either_and_secret"]);

@@ -17,6 +17,7 @@ use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::stream::described::Described;
 use crate::stream::joined::joined;
+use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
 use crate::stream::{Turn, excluded};
 use crate::surroundings::{self, renamed};
@@ -108,14 +109,22 @@ impl Relations {
         let mark = self.marks.get(&mapping.name);
         let unknown = Attributes::default();
         let delivered = mark.map_or(&unknown, |mark| &mark.delivered);
-        let root = catalog.map(|catalog| catalog.oid).filter(|root| *root != oid);
+        let generated = mark.map_or(&unknown, |mark| &mark.generated);
+        let stored = mark.map_or(&unknown, |mark| &mark.stored);
+        let before = self.mapped(oid).map(Replicated::table);
+        let root = catalog.filter(|catalog| catalog.oid != oid);
+        let leaf = match root.map(|catalog| Root { catalog, delivered, generated, stored, before }) {
+            Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
+            _ => None,
+        };
         let described = Described {
             catalog,
-            before: self.mapped(oid).map(Replicated::table),
-            root: root.and_then(|root| self.mapped(root)),
+            before,
+            root: root.and_then(|root| self.mapped(root.oid)),
+            leaf: leaf.as_ref(),
             delivered,
-            generated: mark.map_or(&unknown, |mark| &mark.generated),
-            stored: mark.map_or(&unknown, |mark| &mark.stored),
+            generated,
+            stored,
             is_whole: self.is_whole(oid, said.writer, side, settings)?,
             writer: said.writer,
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
@@ -236,6 +245,23 @@ impl Relations {
         replicated.doubt.as_ref().is_some_and(|doubt| !doubt.is_read)
             && self.marks.get(&replicated.name()).is_some_and(is_due)
     }
+}
+
+/// What the catalog has of a partition itself, where it may be ahead of the partition's message.
+fn look_at_leaf<P: Peer>(
+    said: &Said<'_>,
+    root: Root<'_>,
+    side: &mut Side<P>,
+) -> Result<Option<Leaf>, Failure> {
+    if !said.writer.is_some_and(|writer| root.is_ahead_of(writer)) {
+        return Ok(None);
+    }
+    let changed = || {
+        let message = "its columns have changed while it was looked at";
+        Failure::retry("table_changed_meanwhile", message).with_table(root.catalog.name.to_string())
+    };
+    let leaf = catalog::table_numbered(side, said.relation.oid)?;
+    leaf.and_then(|leaf| Leaf::new(&leaf, root)).map(Some).ok_or_else(changed)
 }
 
 fn log_change(before: &Table, after: &Table) {
