@@ -5,6 +5,7 @@
 //! remembered.
 
 pub(crate) mod kept;
+pub(crate) mod leaves;
 
 use std::collections::HashSet;
 
@@ -14,6 +15,7 @@ use crate::entry::Entry;
 use crate::lsn::Lsn;
 use crate::shapes::Shapes;
 use crate::table_name::TableName;
+use leaves::Leaves;
 
 /// Stands for a transaction that is not known: that of a cluster's making.
 const UNKNOWN: u32 = 1;
@@ -157,6 +159,8 @@ pub(crate) struct Marks {
     /// What was changed by an earlier transaction than this was seen when the tables were last looked at;
     /// 0 before that.
     pub(crate) horizon: u64,
+    /// The partitions that they had then.
+    pub(crate) leaves: Leaves,
     /// What the types of their columns were like.
     pub(crate) shapes: Shapes,
     /// In the order of their names' digests: a mirror may have ten thousand.
@@ -166,7 +170,7 @@ pub(crate) struct Marks {
 impl Marks {
     /// No table is marked yet.
     pub(crate) fn new(horizon: u64) -> Self {
-        Self { horizon, shapes: Shapes::default(), tables: Vec::new() }
+        Self { horizon, ..Self::default() }
     }
 
     pub(crate) fn get(&self, name: &TableName) -> Option<&Mark> {
@@ -237,14 +241,15 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: how many tables have columns that are [stored](Mark::stored) by now (4 bytes), and each with the digest
-    /// of its name (8) and the set of columns; the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
+    /// Appends the marks: the [partitions](Leaves::write) of tables; how many tables have columns that are [stored](Mark::stored)
+    /// by now (4 bytes), and each with the digest of its name (8) and the set of columns; the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
     /// condition on rows (4 bytes), and each with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
     /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
     /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
     /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.
     /// Numbers are little-endian.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        self.leaves.write(out);
         let stored: Vec<&Mark> = self.tables.iter().filter(|mark| !mark.stored.is_empty()).collect();
         let count = u32::try_from(stored.len()).expect("a database has fewer tables than numbers for them");
         out.extend_from_slice(&count.to_le_bytes());
@@ -293,6 +298,12 @@ impl Marks {
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let (leaves, rest) = Leaves::read(bytes)?;
+        Some(Self { leaves, ..Self::read_with_stored(rest)? })
+    }
+
+    /// The same of bytes without partitions.
+    fn read_with_stored(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk()?;
         let mut stored = Vec::new();
         for _ in 0..u32::from_le_bytes(*count) {
@@ -309,7 +320,7 @@ impl Marks {
         Some(marks)
     }
 
-    /// The same of bytes from when nothing was said of columns that are stored by now.
+    /// The same of bytes from when nothing was said of partitions, and of columns that are stored by now.
     pub(crate) fn read_with_shapes(bytes: &[u8]) -> Option<Self> {
         let (shapes, rest) = Shapes::read(bytes)?;
         Some(Self { shapes, ..Self::read_with_sorts(rest)? })
@@ -391,7 +402,7 @@ impl Marks {
             rest = after;
         }
         tables.sort_by_key(|mark| mark.name);
-        Some(Self { horizon: u64::from_le_bytes(*horizon), shapes: Shapes::default(), tables })
+        Some(Self { horizon: u64::from_le_bytes(*horizon), tables, ..Self::default() })
     }
 
     /// Whether rows of a table have to be read again.

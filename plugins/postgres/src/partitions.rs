@@ -2,9 +2,13 @@
 //!
 //! The stream has what is done to a partition as what is done to its table, while it is one. It says nothing of the rows that
 //! a table had when it was attached, of those that a partition takes away when it is detached or dropped, and of a partition
-//! that is emptied by itself. So the partitions are compared from look to look.
+//! that is emptied by itself. So the partitions are compared from look to look, the first look of an instance with what the
+//! position has of the last one ([`crate::mark::leaves`]). One that came and left in between is in neither.
+//!
+//! One whose `DETACH … CONCURRENTLY` has begun has left, whether or not that ever ends: the server publishes its changes as its
+//! own from there on, and reads its table without it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tarn_batch::Table;
 use tarn_sdk::Failure;
@@ -14,14 +18,16 @@ use tarn_sdk::sql::postgres::{ident, literal, qualified};
 use crate::catalog::{CatalogTable, Kind};
 use crate::config::CATALOG_TABLES_MAX;
 use crate::mapped::Mapped;
+use crate::mark::leaves::{self, Leaves, TableLeaves};
 use crate::peer::{Reads, flag, number, text};
 use crate::rewrite::is_between;
+use crate::server::Server;
 use crate::surroundings::next_transaction;
 use crate::table_name::TableName;
 
-/// The partitions of each partitioned table, by its number, as they were at the last look.
+/// What partitions were called at the last look, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Partitions(HashMap<u32, HashMap<u32, Leaf>>);
+pub(crate) struct Partitions(HashMap<u32, TableName>);
 
 /// A partition with rows of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +40,14 @@ struct Leaf {
     linked_by: Vec<u32>,
 }
 
+impl Leaf {
+    /// What is kept of it.
+    fn kept(&self) -> leaves::Leaf {
+        let links = self.linked_by.iter().copied().fold(0, u32::wrapping_add);
+        leaves::Leaf { file: self.file, links }
+    }
+}
+
 /// What became of a table's partitions since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -41,75 +55,136 @@ pub(crate) struct Change {
     pub(crate) came: Vec<(u32, TableName)>,
     /// Those that were detached or dropped.
     pub(crate) left: Vec<TableName>,
+    /// How many more left, which were dropped while nobody looked: they have no names.
+    pub(crate) left_nameless: usize,
     /// Those that were emptied, where that is not the whole table's emptying, which the stream tells.
     pub(crate) emptied: Vec<TableName>,
 }
 
-impl Change {
+/// The same by their numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Difference {
+    came: Vec<u32>,
+    left: Vec<u32>,
+    emptied: Vec<u32>,
+}
+
+impl Difference {
+    /// What became of the partitions that were kept. Of those that left and came back the rows are read, but those that were
+    /// deleted meanwhile are not seen to be.
+    fn between(before: &TableLeaves, now: &BTreeMap<u32, Leaf>) -> Self {
+        let is_same = |oid: &u32| {
+            let now = now.get(oid).map(|leaf| leaf.kept().links);
+            now.is_some() && now == before.get(oid).map(|leaf| leaf.links)
+        };
+        let came = now.keys().copied().filter(|oid| !is_same(oid)).collect();
+        let left = before.keys().copied().filter(|oid| !is_same(oid)).collect();
+        let stayed = now.iter().filter(|(oid, _)| is_same(oid));
+        let (others, unchanged): (Vec<_>, Vec<_>) =
+            stayed.partition(|(oid, leaf)| before[*oid].file != leaf.file);
+        let emptied = match unchanged.is_empty() {
+            true => Vec::new(),
+            false => others.into_iter().filter(|(_, leaf)| leaf.is_blank).map(|(oid, _)| *oid).collect(),
+        };
+        Self { came, left, emptied }
+    }
+
+    /// What became of partitions of which nothing was kept: those came that were put there by a transaction that is not older
+    /// than `horizon`; 0 where there is none. Every transaction that has begun is before `next`.
+    fn since(horizon: u64, next: u64, now: &BTreeMap<u32, Leaf>) -> Self {
+        let is_young = |leaf: &Leaf| leaf.linked_by.iter().any(|link| is_between(*link, horizon, next));
+        let came =
+            now.iter().filter(|(_, leaf)| horizon > 0 && is_young(leaf)).map(|(oid, _)| *oid).collect();
+        Self { came, ..Self::default() }
+    }
+
     fn is_none(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// With the names of those that have one.
+    fn named(&self, name: impl Fn(u32) -> Option<TableName>) -> Change {
+        let left: Vec<TableName> = self.left.iter().filter_map(|oid| name(*oid)).collect();
+        Change {
+            came: self.came.iter().filter_map(|oid| Some((*oid, name(*oid)?))).collect(),
+            left_nameless: self.left.len() - left.len(),
+            left,
+            emptied: self.emptied.iter().filter_map(|oid| name(*oid)).collect(),
+        }
     }
 }
 
 impl Partitions {
-    /// Looks at the partitions of those of the tables that have some. A first look knows those that came by their
-    /// transactions, which are not older than `horizon`; 0 where there is none.
+    /// Looks at the partitions of those of the tables that have some, and keeps them. `horizon` is that of the marks, for
+    /// tables of which none are kept.
     ///
     /// # Errors
     /// Whatever keeps the server from answering.
     pub(crate) fn look<'t>(
         &mut self,
         side: &mut impl Reads,
+        server: &Server,
         tables: &'t HashMap<TableName, CatalogTable>,
+        kept: &mut Leaves,
         horizon: u64,
     ) -> Result<Vec<(&'t TableName, Change)>, Failure> {
-        let partitioned = || tables.iter().filter(|(_, table)| table.kind == Kind::Partitioned);
-        if partitioned().next().is_none() {
-            return Ok(Vec::new());
-        }
-        let mut found = leaves(side, partitioned().map(|(_, table)| table.oid))?;
-        let next = next_transaction(side)?;
-        let mut changes = Vec::new();
-        let mut now = HashMap::new();
-        for (name, table) in partitioned() {
+        let mut found = leaves(side, server, tables.values())?;
+        let next = if found.is_empty() { 0 } else { next_transaction(side)? };
+        let mut differences = Vec::new();
+        let mut now = Leaves::default();
+        let mut names = HashMap::new();
+        for (name, table) in tables.iter().filter(|(_, table)| table.kind == Kind::Partitioned) {
             let leaves = found.remove(&table.oid).unwrap_or_default();
-            let change = change(self.0.get(&table.oid), &leaves, horizon, next);
-            if !change.is_none() {
-                changes.push((name, change));
+            let since = || Difference::since(horizon, next, &leaves);
+            let before = kept.get(table.oid);
+            let difference = before.map_or_else(since, |before| Difference::between(before, &leaves));
+            if !difference.is_none() {
+                differences.push((name, difference));
             }
-            now.insert(table.oid, leaves);
+            now.set(table.oid, leaves.iter().map(|(oid, leaf)| (*oid, leaf.kept())).collect());
+            names.extend(leaves.into_iter().map(|(oid, leaf)| (oid, leaf.name)));
         }
-        self.0 = now;
+        let name = |oid: u32| names.get(&oid).or_else(|| self.0.get(&oid)).cloned();
+        let left = differences.iter().flat_map(|(_, difference)| &difference.left).copied();
+        let detached = names_of(side, left.filter(|oid| name(*oid).is_none()))?;
+        let name = |oid: u32| name(oid).or_else(|| detached.get(&oid).cloned());
+        let changes =
+            differences.iter().map(|(table, difference)| (*table, difference.named(name))).collect();
+        (*kept, self.0) = (now, names);
         Ok(changes)
     }
 }
 
-/// Every transaction that has begun is before `next`.
-fn change(before: Option<&HashMap<u32, Leaf>>, now: &HashMap<u32, Leaf>, horizon: u64, next: u64) -> Change {
-    let mut change = Change::default();
-    let Some(before) = before else {
-        let is_young = |leaf: &Leaf| leaf.linked_by.iter().any(|link| is_between(*link, horizon, next));
-        let came = now.iter().filter(|(_, leaf)| horizon > 0 && is_young(leaf));
-        change.came = came.map(|(oid, leaf)| (*oid, leaf.name.clone())).collect();
-        return change;
-    };
-    let mut stayed = Vec::new();
-    for (oid, leaf) in now {
-        match before.get(oid) {
-            Some(earlier) if earlier.linked_by == leaf.linked_by => stayed.push((earlier, leaf)),
-            _ => change.came.push((*oid, leaf.name.clone())),
-        }
+/// Notes the partitions of those of the tables that have some.
+///
+/// # Errors
+/// Whatever keeps the server from answering.
+pub(crate) fn kept<'t>(
+    reads: &mut impl Reads,
+    server: &Server,
+    tables: &HashMap<TableName, CatalogTable>,
+) -> Result<Leaves, Failure> {
+    let mut kept = Leaves::default();
+    Partitions::default().look(reads, server, tables, &mut kept, 0)?;
+    Ok(kept)
+}
+
+/// What those of these tables are called that are still there.
+fn names_of(
+    reads: &mut impl Reads,
+    oids: impl Iterator<Item = u32>,
+) -> Result<HashMap<u32, TableName>, Failure> {
+    let oids: Vec<String> = oids.map(|oid| oid.to_string()).collect();
+    if oids.is_empty() {
+        return Ok(HashMap::new());
     }
-    // Of those that left and came back the rows are read, but those that were deleted meanwhile are not seen to be.
-    let is_away =
-        |(oid, earlier): &(&u32, &Leaf)| now.get(oid).is_none_or(|leaf| leaf.linked_by != earlier.linked_by);
-    change.left = before.iter().filter(is_away).map(|(_, leaf)| leaf.name.clone()).collect();
-    let is_another = |(earlier, leaf): &&(&Leaf, &Leaf)| earlier.file != leaf.file;
-    if stayed.iter().any(|pair| !is_another(&pair)) {
-        let emptied = stayed.iter().filter(is_another).filter(|(_, leaf)| leaf.is_blank);
-        change.emptied = emptied.map(|(_, leaf)| leaf.name.clone()).collect();
-    }
-    change
+    let rows = reads.read(&format!(
+        "SELECT c.oid, n.nspname, c.relname
+         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE c.oid IN ({})",
+        oids.join(", ")
+    ))?;
+    rows.iter().map(|row| Ok((number(row, 0)?, TableName::new(text(row, 1)?, text(row, 2)?)))).collect()
 }
 
 /// What to read for the rows of some partitions of a table: those that are its partitions still. Who has locked the table
@@ -149,22 +224,28 @@ pub(crate) fn rows_of(
 /// A table of a statement's: the partitions below these tables, each with its root, and the one that it is put below by which
 /// transaction. It is of the statement's snapshot, as the rest: the server's own function waits for whoever changes one of
 /// them, and has them as they are then.
-fn below(tables: &str) -> String {
+fn below(server: &Server, tables: &str) -> String {
+    let is_attached = if server.major() >= 14 { "NOT i.inhdetachpending" } else { "true" };
     format!(
         "below (root, relid, parent, linked_by) AS
          (SELECT i.inhparent, i.inhrelid, i.inhparent, i.xmin
-          FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({tables}) UNION ALL
+          FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({tables}) AND {is_attached} UNION ALL
           SELECT below.root, i.inhrelid, i.inhparent, i.xmin
-          FROM below JOIN pg_catalog.pg_inherits AS i ON i.inhparent = below.relid)"
+          FROM below JOIN pg_catalog.pg_inherits AS i ON i.inhparent = below.relid AND {is_attached})"
     )
 }
 
-/// The partitions of tables, by the tables' numbers and their own.
-fn leaves(
+/// The partitions of those of the tables that have some, by the tables' numbers and their own.
+fn leaves<'t>(
     side: &mut impl Reads,
-    tables: impl Iterator<Item = u32>,
-) -> Result<HashMap<u32, HashMap<u32, Leaf>>, Failure> {
-    let tables: Vec<String> = tables.map(|oid| oid.to_string()).collect();
+    server: &Server,
+    tables: impl Iterator<Item = &'t CatalogTable>,
+) -> Result<HashMap<u32, BTreeMap<u32, Leaf>>, Failure> {
+    let tables = tables.filter(|table| table.kind == Kind::Partitioned);
+    let tables: Vec<String> = tables.map(|table| table.oid.to_string()).collect();
+    if tables.is_empty() {
+        return Ok(HashMap::new());
+    }
     let rows = side.read(&format!(
         "WITH RECURSIVE {}
          SELECT t.root, t.relid, t.parent, c.relkind = 'r', t.linked_by, n.nspname, c.relname, c.relfilenode,
@@ -172,14 +253,14 @@ fn leaves(
          FROM below AS t
          JOIN pg_catalog.pg_class AS c ON c.oid = t.relid
          JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace",
-        below(&tables.join(", "))
+        below(server, &tables.join(", "))
     ))?;
     // Where each is put, and by which transaction.
     let mut links: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
     for row in &rows {
         links.insert((number(row, 0)?, number(row, 1)?), (number(row, 2)?, number(row, 4)?));
     }
-    let mut found: HashMap<u32, HashMap<u32, Leaf>> = HashMap::new();
+    let mut found: HashMap<u32, BTreeMap<u32, Leaf>> = HashMap::new();
     for row in rows.iter().filter(|row| flag(row, 3)) {
         let (root, oid): (u32, u32) = (number(row, 0)?, number(row, 1)?);
         let above = |at: &u32| links.get(&(root, *at)).map(|(parent, _)| *parent);
@@ -198,9 +279,10 @@ fn leaves(
 /// `table_unlogged` with the first that is not, or whatever keeps the server from answering.
 pub(crate) fn require_logged<'t>(
     side: &mut impl Reads,
+    server: &Server,
     tables: impl IntoIterator<Item = &'t CatalogTable>,
 ) -> Result<(), Failure> {
-    match unlogged(side, tables)?.into_iter().next() {
+    match unlogged(side, server, tables)?.into_iter().next() {
         None => Ok(()),
         Some(unlogged) => Err(Failure::permanent("table_unlogged", unlogged.message())
             .with_hint(format!("{}, then resync the mirror", unlogged.remedy()))
@@ -231,6 +313,7 @@ impl Unlogged {
 /// Whatever keeps the server from answering.
 pub(crate) fn unlogged<'t>(
     side: &mut impl Reads,
+    server: &Server,
     tables: impl IntoIterator<Item = &'t CatalogTable>,
 ) -> Result<Vec<Unlogged>, Failure> {
     let tables = tables.into_iter().filter(|table| table.kind == Kind::Partitioned);
@@ -247,7 +330,7 @@ pub(crate) fn unlogged<'t>(
              JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
              WHERE c.relkind = 'r' AND c.relpersistence <> 'p'
              ORDER BY 1, 2, 3, 4",
-            below(&tables.join(", "))
+            below(server, &tables.join(", "))
         ))?;
         for row in &rows {
             let table = TableName::new(text(row, 0)?, text(row, 1)?);
@@ -265,9 +348,10 @@ pub(crate) fn unlogged<'t>(
 /// `partition_identity` with the first that differs, or whatever keeps the server from answering.
 pub(crate) fn require_identities<'t>(
     side: &mut impl Reads,
+    server: &Server,
     tables: impl IntoIterator<Item = &'t CatalogTable>,
 ) -> Result<(), Failure> {
-    match identities(side, tables)?.into_iter().next() {
+    match identities(side, server, tables)?.into_iter().next() {
         None => Ok(()),
         Some(other) => Err(Failure::permanent("partition_identity", other.message())
             .with_hint(format!(
@@ -308,19 +392,24 @@ impl OtherIdentity {
 /// Whatever keeps the server from answering.
 pub(crate) fn identities<'t>(
     side: &mut impl Reads,
+    server: &Server,
     tables: impl IntoIterator<Item = &'t CatalogTable>,
 ) -> Result<Vec<OtherIdentity>, Failure> {
     let tables: Vec<&CatalogTable> =
         tables.into_iter().filter(|table| table.kind == Kind::Partitioned).collect();
     let mut others = Vec::new();
     for tables in tables.chunks(CATALOG_TABLES_MAX) {
-        others.extend(identities_of(side, tables)?);
+        others.extend(identities_of(side, server, tables)?);
     }
     Ok(others)
 }
 
 /// The same of so many partitioned tables as one statement asks for.
-fn identities_of(side: &mut impl Reads, tables: &[&CatalogTable]) -> Result<Vec<OtherIdentity>, Failure> {
+fn identities_of(
+    side: &mut impl Reads,
+    server: &Server,
+    tables: &[&CatalogTable],
+) -> Result<Vec<OtherIdentity>, Failure> {
     let keys: Vec<String> = tables
         .iter()
         .flat_map(|table| table.columns.iter().map(move |column| (table.oid, column)))
@@ -349,7 +438,7 @@ fn identities_of(side: &mut impl Reads, tables: &[&CatalogTable]) -> Result<Vec<
             WHERE a.attrelid = c.oid AND a.attname = k.name)
          GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4",
         keys.join(", "),
-        below("SELECT oid FROM keys")
+        below(server, "SELECT oid FROM keys")
     ))?;
     rows.iter()
         .map(|row| {
@@ -375,7 +464,8 @@ fn leaf(row: &Row, linked_by: Vec<u32>) -> Result<Leaf, Failure> {
 mod tests {
     use super::*;
 
-    fn leaves(leaves: &[(u32, u32, u32)]) -> HashMap<u32, Leaf> {
+    /// Partitions by number, file and the transaction that put them there. Files above 100 are of blank ones.
+    fn leaves(leaves: &[(u32, u32, u32)]) -> BTreeMap<u32, Leaf> {
         let leaf = |&(oid, file, by): &(u32, u32, u32)| {
             let name = TableName::new("public", format!("p{oid}"));
             (oid, Leaf { name, file, is_blank: file > 100, linked_by: vec![by] })
@@ -383,39 +473,57 @@ mod tests {
         leaves.iter().map(leaf).collect()
     }
 
-    fn names(names: &[TableName]) -> Vec<String> {
-        let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        names.sort();
-        names
+    fn between(before: &[(u32, u32, u32)], now: &[(u32, u32, u32)]) -> Difference {
+        let before = leaves(before).into_iter().map(|(oid, leaf)| (oid, leaf.kept())).collect();
+        Difference::between(&before, &leaves(now))
     }
 
     #[test]
-    fn what_came_is_told_by_its_transaction_at_first_and_by_the_look_before_later() {
+    fn what_came_is_told_by_its_transaction_where_nothing_is_kept_and_by_what_is_kept_elsewhere() {
         // The last one was put there before half of all numbers were given away.
-        let now = leaves(&[(1, 10, 500), (2, 20, 1000), (3, 30, 1007), (4, 40, 1 << 30)]);
-        let mut came: Vec<u32> =
-            change(None, &now, 1000, 2000).came.into_iter().map(|(oid, _)| oid).collect();
-        came.sort_unstable();
-        assert_eq!(came, [2, 3]);
-        assert!(change(None, &now, 0, 2000).is_none());
-        // An old transaction that goes on holds the horizon back.
-        let before = leaves(&[(1, 10, 500), (2, 20, 1000), (4, 40, 1 << 30)]);
-        assert_eq!(change(Some(&before), &now, 400, 2000).came, [(3, TableName::new("public", "p3"))]);
-        assert!(change(Some(&now), &now, 400, 2000).is_none());
+        let now = [(1, 10, 500), (2, 20, 1000), (3, 30, 1007), (4, 40, 1 << 30)];
+        assert_eq!(Difference::since(1000, 2000, &leaves(&now)).came, [2, 3]);
+        assert!(Difference::since(0, 2000, &leaves(&now)).is_none());
+        let before = [(1, 10, 500), (2, 20, 1000), (4, 40, 1 << 30)];
+        assert_eq!(between(&before, &now), Difference { came: vec![3], ..Difference::default() });
+        assert!(between(&now, &now).is_none());
     }
 
     #[test]
     fn what_left_and_what_was_emptied_by_itself_are_told() {
-        let before = leaves(&[(1, 10, 500), (2, 20, 500), (3, 30, 500)]);
-        let left = change(Some(&before), &leaves(&[(1, 10, 500), (3, 30, 900)]), 0, 2000);
-        assert_eq!(names(&left.left), ["public.p2", "public.p3"]);
-        assert_eq!(left.came, [(3, TableName::new("public", "p3"))]);
-        // Files above 100 are of emptied partitions; one that was packed has another file and pages.
-        let emptied = change(Some(&before), &leaves(&[(1, 10, 500), (2, 21, 500), (3, 130, 500)]), 0, 2000);
-        assert_eq!(names(&emptied.emptied), ["public.p3"]);
-        // The whole table was emptied.
-        assert!(
-            change(Some(&before), &leaves(&[(1, 110, 500), (2, 120, 500), (3, 130, 500)]), 0, 2000).is_none()
+        let before = [(1, 10, 500), (2, 20, 500), (3, 30, 500)];
+        // The last one came back.
+        let left = between(&before, &[(1, 10, 500), (3, 30, 900)]);
+        assert_eq!(left, Difference { came: vec![3], left: vec![2, 3], emptied: Vec::new() });
+        // One that was packed has another file and pages.
+        let emptied = between(&before, &[(1, 10, 500), (2, 21, 500), (3, 130, 500)]);
+        assert_eq!(emptied, Difference { emptied: vec![3], ..Difference::default() });
+        // The whole table was emptied, or has no partitions any more.
+        assert!(between(&before, &[(1, 110, 500), (2, 120, 500), (3, 130, 500)]).is_none());
+        assert_eq!(between(&before, &[]).left, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_partition_whose_table_moves_below_another_has_left_and_come() {
+        let below = |links: &[u32]| {
+            let mut leaves = leaves(&[(1, 10, 0)]);
+            leaves.get_mut(&1).expect("it is there").linked_by = links.to_vec();
+            leaves
+        };
+        let before = [(1, below(&[500, 600])[&1].kept())].into_iter().collect();
+        assert!(Difference::between(&before, &below(&[500, 600])).is_none());
+        let moved = Difference::between(&before, &below(&[500, 900]));
+        assert_eq!((moved.came, moved.left), (vec![1], vec![1]));
+    }
+
+    #[test]
+    fn those_that_have_no_name_any_more_are_counted() {
+        let left = between(&[(1, 10, 500), (2, 20, 500), (3, 30, 500)], &[(3, 30, 900)]);
+        let change = left.named(|oid| (oid > 1).then(|| TableName::new("public", format!("p{oid}"))));
+        let [p2, p3] = ["p2", "p3"].map(|name| TableName::new("public", name));
+        assert_eq!(
+            change,
+            Change { came: vec![(3, p3.clone())], left: vec![p2, p3], left_nameless: 1, emptied: Vec::new() }
         );
     }
 }

@@ -26,7 +26,7 @@ const VERSION: u8 = 9;
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 8: the same with marks that say nothing of columns that are stored by now.
+/// The form of version 8: the same with marks that say nothing of partitions, and of columns that are stored by now.
 const VERSION_WITHOUT_STORED: u8 = 8;
 
 /// The form of version 7: with marks that say nothing of types, too.
@@ -228,6 +228,7 @@ fn unreadable() -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mark::leaves::Leaf;
     use crate::table_name::TableName;
 
     const CLUSTER: Cluster = Cluster { system: 7, timeline: 3 };
@@ -240,6 +241,7 @@ mod tests {
         let name = TableName::new("public", "t");
         marks.add(&name, 7, 8, [1, 3].into_iter().collect());
         marks.get_mut(&name).expect("it was added").filtered_by = Some(800);
+        marks.leaves.set(7, [(9, Leaf { file: 10, links: 11 })].into_iter().collect());
         let last = Some(Last { end: Lsn(0x16_B374_D800), commit_time_us: -5 });
         let past = Past { end: Lsn(0x16_B374_D810), last };
         let within = Position { place: Place { partial, past, ..between.place }, marks };
@@ -431,9 +433,9 @@ mod tests {
         bytes[0] = 8;
         bytes.splice(69..69, [0; 4]);
         assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
-        // Version 9 says how many tables have columns that are stored by now before that.
+        // Version 9 says how many tables have partitions, and how many have columns that are stored by now, before that.
         bytes[0] = 9;
-        bytes.splice(69..69, [0; 4]);
+        bytes.splice(69..69, [0; 8]);
         assert_eq!(position.to_bytes(), bytes);
     }
 

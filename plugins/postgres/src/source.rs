@@ -20,7 +20,7 @@ use crate::inspection::inspect;
 use crate::lsn::Lsn;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
-use crate::partitions::Partitions;
+use crate::partitions::{self, Partitions};
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
@@ -218,6 +218,7 @@ impl<P: Peer> PostgresSource<P> {
             }
         }
         marks.shapes.look(point, surroundings::types_of(&self.settings, &tables))?;
+        marks.leaves = partitions::kept(point, &server, &tables)?;
         Ok(marks)
     }
 

@@ -121,8 +121,8 @@ pub(crate) fn look<P: Peer>(
             }
         }
     }
-    partitions::require_logged(side, tables.values())?;
-    partitions::require_identities(side, tables.values())?;
+    partitions::require_logged(side, server, tables.values())?;
+    partitions::require_identities(side, server, tables.values())?;
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());
         note_rows(marks, name, table, settings.rereads);
@@ -138,7 +138,7 @@ pub(crate) fn look<P: Peer>(
             }
         }
     }
-    for (name, change) in partitions.look(side, &tables, marks.horizon)? {
+    for (name, change) in partitions.look(side, server, &tables, &mut marks.leaves, marks.horizon)? {
         note_partitions(marks, name, change, settings.rereads);
     }
     marks.horizon = horizon;
@@ -229,12 +229,10 @@ fn note_types(
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.
 fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads: Rereads) {
-    let Change { came, left, emptied } = change;
-    let listed = |names: &mut dyn Iterator<Item = &TableName>| {
-        names.map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    };
+    let Change { came, left, left_nameless, emptied } = change;
+    let texts = |names: &[TableName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     if !came.is_empty() {
-        let names = listed(&mut came.iter().map(|(_, name)| name));
+        let names = came.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(", ");
         if rereads == Rereads::All {
             log::info(&format!(
                 "{name} has new partitions, {names}. The server does not publish what rows they had before: they are to be \
@@ -250,12 +248,17 @@ fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads:
             ));
         }
     }
-    for (names, what) in [(left, "were detached or dropped"), (emptied, "were emptied by themselves")] {
+    let mut left = texts(&left);
+    if left_nameless > 0 {
+        left.push(format!("{left_nameless} that were dropped while the mirror did not look"));
+    }
+    for (names, what) in [(left, "were detached or dropped"), (texts(&emptied), "were emptied by themselves")]
+    {
         if !names.is_empty() {
             log::warn(&format!(
                 "partitions of {name} {what}: {}. The server does not publish that: their rows stay at the destination. \
                  Delete them there, or resync the mirror, if they are to go",
-                listed(&mut names.iter())
+                names.join(", ")
             ));
         }
     }

@@ -32,12 +32,12 @@ pub(crate) fn validate<P: Peer>(
         Publication::Given(name) => Some((name, publication::tables(side, server, name)?)),
     };
     let access = access::read(side, settings)?;
-    for other in partitions::identities(side, found.values())? {
+    for other in partitions::identities(side, server, found.values())? {
         if let Some(mapping) = settings.table(&other.table) {
             problems.push(Problem::new(path(mapping.index), other.message()).with_hint(other.remedy()));
         }
     }
-    for unlogged in partitions::unlogged(side, found.values())? {
+    for unlogged in partitions::unlogged(side, server, found.values())? {
         if let Some(mapping) = settings.table(&unlogged.table) {
             problems.push(Problem::new(path(mapping.index), unlogged.message()).with_hint(unlogged.remedy()));
         }

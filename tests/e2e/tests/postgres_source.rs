@@ -24,6 +24,8 @@ mod in_progress;
 mod inspection;
 #[path = "postgres_source/key_ranges.rs"]
 mod key_ranges;
+#[path = "postgres_source/left.rs"]
+mod left;
 #[path = "postgres_source/lifecycle.rs"]
 mod lifecycle;
 #[path = "postgres_source/lookup.rs"]

@@ -1,0 +1,201 @@
+//! Partitions that came, left or were emptied while nobody looked.
+
+use tarn_batch::Op;
+use tarn_harness::until;
+use tarn_sdk::log::{Level, lines_of};
+use tarn_sdk::{Limits, Rereads, SourceConfig};
+
+use crate::fixture::{Source, config, limits, rows, source, stream};
+use crate::server;
+
+/// A partitioned table of this many partitions with ten rows each.
+fn make(name: &str, partitions: u32) {
+    server().query(&format!(
+        "CREATE TABLE {name} (id int, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part)"
+    ));
+    for part in 1..=partitions {
+        server().query(&format!(
+            "CREATE TABLE {name}_{part} PARTITION OF {name} FOR VALUES IN ({part});
+             INSERT INTO {name} SELECT n, {part} FROM generate_series(1, 10) n"
+        ));
+    }
+}
+
+/// Inserts a row, which comes as the next one; the position behind it.
+fn streamed(source: &mut Source, name: &str, id: i32) -> Vec<u8> {
+    server().query(&format!("INSERT INTO {name} VALUES ({id}, 1)"));
+    let (seen, mut positions) = stream(source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, [id.to_string(), "1".to_owned()], "{seen:?}");
+    positions.pop().expect("a position")
+}
+
+/// Opens the stream; what it says of partitions.
+fn told(source: &mut Source, position: &[u8]) -> Vec<(Level, String)> {
+    let (opened, lines) = lines_of(|| source.open(position));
+    opened.expect("the stream");
+    lines.into_iter().filter(|(_, line)| line.contains("partitions")).collect()
+}
+
+#[track_caller]
+fn assert_told(told: &[(Level, String)], expected: &[(Level, String)]) {
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for ((level, line), (expected_level, part)) in told.iter().zip(expected) {
+        assert!(level == expected_level && line.contains(part.as_str()), "{told:?} has no {part}");
+    }
+}
+
+#[test]
+fn partitions_that_left_or_were_emptied_are_told_of_at_the_start() {
+    for (name, rereads) in [("left_told", Rereads::All), ("left_told_unread", Rereads::None)] {
+        make(name, 6);
+        let config = SourceConfig { rereads, ..config(name, &[&format!("public.{name}")]) };
+        let mut source = source(server(), config);
+        let start = source.setup().expect("a slot");
+        assert_told(&told(&mut source, &start), &[]);
+        let position = streamed(&mut source, name, 11);
+        server().query(&format!(
+            "ALTER TABLE {name} DETACH PARTITION {name}_2; DROP TABLE {name}_3, {name}_4; TRUNCATE {name}_5;
+             ALTER TABLE {name} DETACH PARTITION {name}_6; DELETE FROM {name}_6 WHERE id > 2"
+        ));
+        server().query(&format!("ALTER TABLE {name} ATTACH PARTITION {name}_6 FOR VALUES IN (6)"));
+        let came = format!("public.{name} has new partitions, public.{name}_6.");
+        let level = if rereads == Rereads::All { Level::Info } else { Level::Warn };
+        let left = format!(
+            "partitions of public.{name} were detached or dropped: public.{name}_2, public.{name}_6, 2 that were dropped \
+             while the mirror did not look."
+        );
+        let emptied = format!("partitions of public.{name} were emptied by themselves: public.{name}_5.");
+        let expected = [(level, came), (Level::Warn, left), (Level::Warn, emptied)];
+        // Whatever was told is told again where the position is still the one from before.
+        assert_told(&told(&mut source, &position), &expected);
+        assert_told(&told(&mut source, &position), &expected);
+        if rereads == Rereads::All {
+            let mut read = Vec::new();
+            until("the rows are read", || {
+                let changes = source.read(Limits { wait_ms: 50, ..limits(10) }).expect("changes");
+                read.extend(rows(&changes.batch).into_iter().map(|row| row.after.join(",")));
+                (read.len() >= 2).then_some(())
+            });
+            assert_eq!(read, ["1,6", "2,6"]);
+        }
+        let position = streamed(&mut source, name, 12);
+        assert_told(&told(&mut source, &position), &[]);
+        source.teardown().expect("no failure");
+    }
+}
+
+#[test]
+fn they_are_told_of_when_they_left_before_the_stream_was_first_open_too() {
+    make("left_first", 2);
+    let mut source = source(server(), config("left_first", &["public.left_first"]));
+    let start = source.setup().expect("a slot");
+    drop(source);
+    let mut source = crate::fixture::source(server(), config("left_first", &["public.left_first"]));
+    server().query("ALTER TABLE left_first DETACH PARTITION left_first_2");
+    let expected = "public.left_first were detached or dropped: public.left_first_2.";
+    assert_told(&told(&mut source, &start), &[(Level::Warn, expected.to_owned())]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn what_the_stream_tells_and_what_was_never_there_is_no_alarm() {
+    make("left_nothing", 2);
+    let mut source = source(server(), config("left_nothing", &["public.left_nothing"]));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let position = streamed(&mut source, "left_nothing", 11);
+    for sql in [
+        "CREATE TABLE left_nothing_3 PARTITION OF left_nothing FOR VALUES IN (3)",
+        "INSERT INTO left_nothing VALUES (1, 3)",
+        "DROP TABLE left_nothing_3",
+        "TRUNCATE left_nothing",
+        "INSERT INTO left_nothing VALUES (1, 1)",
+    ] {
+        server().query(sql);
+    }
+    assert_told(&told(&mut source, &position), &[]);
+    let (seen, mut positions) = stream(&mut source, 3, 10).expect("rows");
+    let ops: Vec<Op> = seen.iter().map(|row| row.op).collect();
+    assert_eq!(ops, [Op::Insert, Op::Truncate, Op::Insert]);
+    // All files are others where the table is written anew.
+    let position = positions.pop().expect("a position");
+    server().query("ALTER TABLE left_nothing ADD stamp uuid DEFAULT gen_random_uuid()");
+    assert_told(&told(&mut source, &position), &[]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_partition_that_was_seen_to_come_is_not_told_of_again_while_an_older_transaction_goes_on() {
+    make("left_held", 2);
+    let mut source = source(server(), config("left_held", &["public.left_held"]));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let mut older = server().session();
+    older.query("BEGIN; SELECT pg_current_xact_id()");
+    server().query("CREATE TABLE left_held_3 PARTITION OF left_held FOR VALUES IN (3)");
+    let came = "public.left_held has new partitions, public.left_held_3.";
+    assert_told(&told(&mut source, &start), &[(Level::Info, came.to_owned())]);
+    let position = streamed(&mut source, "left_held", 11);
+    assert_told(&told(&mut source, &position), &[]);
+    older.query("ROLLBACK");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_position_from_when_no_partitions_were_kept_tells_of_those_that_came() {
+    make("left_earlier", 2);
+    let mut source = source(server(), config("left_earlier", &["public.left_earlier"]));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let mut position = streamed(&mut source, "left_earlier", 11);
+    // Behind the head: one table, its number, and two partitions of twelve bytes each.
+    assert_eq!(
+        (position[0], &position[69..73], &position[77..81]),
+        (9, &[1, 0, 0, 0][..], &[2, 0, 0, 0][..])
+    );
+    position.drain(69..81 + 24);
+    position[0] = 8;
+    server().query(
+        "DROP TABLE left_earlier_2; CREATE TABLE left_earlier_3 PARTITION OF left_earlier FOR VALUES IN (3)",
+    );
+    let came = "public.left_earlier has new partitions, public.left_earlier_3.";
+    assert_told(&told(&mut source, &position), &[(Level::Info, came.to_owned())]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_partition_whose_detaching_has_begun_has_left() {
+    // CONCURRENTLY came with 14.
+    if crate::major() < 14 {
+        return;
+    }
+    make("left_pending", 2);
+    let mut source = source(server(), config("left_pending", &["public.left_pending"]));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    let position = streamed(&mut source, "left_pending", 11);
+    let mut reader = server().session();
+    reader.query("BEGIN; SELECT count(*) FROM left_pending");
+    std::thread::scope(|scope| {
+        let detach = "ALTER TABLE left_pending DETACH PARTITION left_pending_2 CONCURRENTLY";
+        let detaching = scope.spawn(move || server().try_query(detach));
+        until("it waits for the reader", || {
+            let pending = "SELECT count(*) FROM pg_inherits WHERE inhdetachpending";
+            (server().scalar(pending).as_deref() == Some("1")).then_some(())
+        });
+        server().query(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%left_pending_2 CONCURRENTLY'
+               AND pid <> pg_backend_pid()",
+        );
+        detaching.join().expect("no panic").expect_err("it was cancelled");
+    });
+    reader.query("ROLLBACK");
+    let left = "public.left_pending were detached or dropped: public.left_pending_2.";
+    assert_told(&told(&mut source, &position), &[(Level::Warn, left.to_owned())]);
+    // What is done to it now is not in the stream.
+    server().query("INSERT INTO left_pending_2 VALUES (20, 2)");
+    let position = streamed(&mut source, "left_pending", 12);
+    server().query("ALTER TABLE left_pending DETACH PARTITION left_pending_2 FINALIZE");
+    assert_told(&told(&mut source, &position), &[]);
+    source.teardown().expect("no failure");
+}
