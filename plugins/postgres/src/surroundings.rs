@@ -250,7 +250,7 @@ fn note_partitions(marks: &mut Marks, name: &TableName, change: Change, rereads:
     }
     let mut left = texts(&left);
     if left_nameless > 0 {
-        left.push(format!("{left_nameless} that were dropped while the mirror did not look"));
+        left.push(format!("{left_nameless} dropped while the mirror did not look"));
     }
     for (names, what) in [(left, "were detached or dropped"), (texts(&emptied), "were emptied by themselves")]
     {

@@ -62,6 +62,7 @@ mod tests {
     use crate::attributes::Attributes;
     use crate::entry::Entry;
     use crate::mark::Again;
+    use crate::mark::leaves::Leaf;
 
     #[test]
     fn what_is_written_is_always_the_marks_as_they_are_at_the_place() {
@@ -76,6 +77,8 @@ mod tests {
         is_right(&mut kept, Lsn(10));
         kept.change().add(&name, 7, 8, Attributes::default());
         kept.change().get_mut(&name).expect("it is marked").filtered_by = Some(0);
+        is_right(&mut kept, Lsn(10));
+        kept.change().leaves.set(7, [(9, Leaf { file: 10, links: 11 })].into_iter().collect());
         is_right(&mut kept, Lsn(10));
         let mark = kept.change().get_mut(&name).expect("it is marked");
         mark.entry = Some(Entry { transaction: 1, until: Lsn(20) });

@@ -61,7 +61,7 @@ fn partitions_that_left_or_were_emptied_are_told_of_at_the_start() {
         let came = format!("public.{name} has new partitions, public.{name}_6.");
         let level = if rereads == Rereads::All { Level::Info } else { Level::Warn };
         let left = format!(
-            "partitions of public.{name} were detached or dropped: public.{name}_2, public.{name}_6, 2 that were dropped \
+            "partitions of public.{name} were detached or dropped: public.{name}_2, public.{name}_6, 2 dropped \
              while the mirror did not look."
         );
         let emptied = format!("partitions of public.{name} were emptied by themselves: public.{name}_5.");
