@@ -159,7 +159,7 @@ impl Partitions {
 ///
 /// # Errors
 /// Whatever keeps the server from answering.
-pub(crate) fn kept<'t>(
+pub(crate) fn kept(
     reads: &mut impl Reads,
     server: &Server,
     tables: &HashMap<TableName, CatalogTable>,
