@@ -19,8 +19,8 @@ mod stream;
 mod targets;
 mod teardown;
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use tarn_catalog::{Catalog, Observed};
 use tarn_model::{Allowance, DesiredState, Failure, Mirror, MirrorSpec, MirrorState, SchemaChangePolicy};
@@ -121,7 +121,16 @@ impl MirrorRun {
             limit => limit,
         };
         let records = desk.records(limit);
-        Self { workshop, mirror, watch, stop, desk, records, careful: Arc::default(), followed: Mutex::default() }
+        Self {
+            workshop,
+            mirror,
+            watch,
+            stop,
+            desk,
+            records,
+            careful: Arc::default(),
+            followed: Mutex::default(),
+        }
     }
 
     /// Runs until there is nothing to do, or until asked to stop.

@@ -68,7 +68,8 @@ pub enum SnapshotEnd {
 /// # Errors
 ///
 /// The first failure that a worker could not wait out. After passing trouble the other workers still finish
-/// their partitions; after any other they stop at their next write.
+/// their partitions; after any other they stop at their next write. A worker that the source never served leaves the
+/// work to the others: a source may have fewer connections than there are workers.
 pub async fn snapshot<I, L>(
     instances: Arc<I>,
     ledger: Arc<L>,
@@ -95,10 +96,14 @@ where
         );
         workers.spawn(worker.work());
     }
-    let mut failure = None;
+    let (mut failure, mut unserved) = (None, None);
     while let Some(ended) = join_until(&mut workers, &board, drain_deadline).await {
         let trouble = match ended {
             Ok(Ok(())) | Ok(Err(Trouble::Halted)) => continue,
+            Ok(Err(Trouble::Unserved(failure))) => {
+                unserved.get_or_insert(failure);
+                continue;
+            }
             Ok(Err(Trouble::Reader(failure) | Trouble::Writer(failure) | Trouble::Ledger(failure))) => {
                 failure
             }
@@ -113,7 +118,10 @@ where
     match failure {
         Some(failure) => Err(failure),
         None if board.is_complete() => Ok(SnapshotEnd::Complete),
-        None => Ok(SnapshotEnd::Paused),
+        None => match unserved.filter(|_| !run.stop.is_cancelled()) {
+            Some(failure) => Err(failure),
+            None => Ok(SnapshotEnd::Paused),
+        },
     }
 }
 

@@ -135,6 +135,26 @@ impl Plan {
         self.forget_where_complete(place);
     }
 
+    /// A worker could not begin what it was given: it is there for another one.
+    pub(super) fn give_back(&mut self, task: Task) {
+        match task {
+            Task::Plan { table } => {
+                let place = self.place(&table);
+                self.tables[place].state = State::Unplanned;
+                self.active.retain(|active| *active != place);
+                self.resting.push_front(place);
+            }
+            Task::Read(job) => {
+                let place = self.place(&job.table);
+                if let State::Loading { waiting, running } = &mut self.tables[place].state {
+                    waiting.push_front(job);
+                    *running -= 1;
+                }
+            }
+            Task::Wait => {}
+        }
+    }
+
     pub(super) fn is_complete(&self) -> bool {
         self.resting.is_empty() && self.active.is_empty()
     }

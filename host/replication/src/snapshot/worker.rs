@@ -26,6 +26,8 @@ use crate::transform::Transform;
 pub(super) enum Trouble {
     /// The source or the transform.
     Reader(Failure),
+    /// The source, before it gave this worker anything: it may have no connection for so many of them.
+    Unserved(Failure),
     /// The destination.
     Writer(Failure),
     /// The ledger.
@@ -47,6 +49,8 @@ pub(super) struct Worker<I: Instances, L> {
     back_off: BackOff,
     board: Arc<Board>,
     reader: Hand<Reader<I::Source, I::Transform>, Filled>,
+    /// Whether the source gave this worker anything yet.
+    is_served: bool,
     writer: Option<I::Destination>,
     /// The part that the writer is told of.
     part: Option<String>,
@@ -92,6 +96,7 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             own,
             board,
             reader: Hand::gone(),
+            is_served: false,
             writer: None,
             part: None,
         }
@@ -111,7 +116,11 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
                         self.reader = Hand::gone();
                         source_attempts += 1;
                         if source_attempts >= PARTITION_SOURCE_ATTEMPTS_MAX {
-                            return Err(Trouble::Reader(failure));
+                            if self.is_served {
+                                return Err(Trouble::Reader(failure));
+                            }
+                            self.board.update(|plan| plan.give_back(task));
+                            return Err(Trouble::Unserved(failure));
                         }
                         self.wait_out(failure).await?;
                     }
@@ -138,6 +147,7 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
         let (rows, parallel) = (self.settings.partition_rows, self.settings.partitions_min);
         let source = &mut self.reader().await?.source;
         let partitions = source.plan_snapshot(table, rows, parallel).await.map_err(Trouble::Reader)?;
+        self.is_served = true;
         self.ledger.planned(table, &partitions).await.map_err(Trouble::Ledger)?;
         let count = u32::try_from(partitions.len()).unwrap_or(u32::MAX);
         self.run.observer.notice(Notice::TablePlanned { table, partitions: count });
@@ -246,7 +256,9 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             }
         };
         let read = PartitionRead { token, partition, start, generation };
-        source.open_snapshot(&read).await.map_err(Trouble::Reader)
+        source.open_snapshot(&read).await.map_err(Trouble::Reader)?;
+        self.is_served = true;
+        Ok(())
     }
 
     /// Begins to read the next write's worth.

@@ -49,6 +49,8 @@ struct Factory {
     journal: Journal,
     source_fails: Mutex<Vec<Failure>>,
     writes: Mutex<Vec<Reply>>,
+    /// How many more sources can be made; any number where nothing is said.
+    sources_left: Mutex<Option<u32>>,
 }
 
 impl Instances for Factory {
@@ -57,6 +59,9 @@ impl Instances for Factory {
     type Destination = FakeDestination;
 
     async fn source(&self) -> Result<FakeLoader, Failure> {
+        if let Some(left) = self.sources_left.lock().unwrap().as_mut() {
+            *left = left.checked_sub(1).ok_or_else(|| Failure::retry("full", "too many clients already"))?;
+        }
         let fails = self.source_fails.lock().unwrap().pop();
         Ok(FakeLoader { left: 0, journal: self.journal.clone(), fails })
     }
@@ -202,6 +207,20 @@ async fn a_source_that_fails_twice_at_one_point_ends_the_run() {
     let (end, lines) = load(factory, vec![unplanned("t")], 1, 1, LONG).await;
     assert_eq!(end, Err(lost));
     assert_eq!(lines[1..], ["open t/0 at 1", "retry 1: lost", "open t/0 at 1", "given up"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_that_get_no_connection_leave_their_partitions_to_those_that_have_one() {
+    let of_one = Factory { sources_left: Mutex::new(Some(1)), ..Factory::default() };
+    let (end, lines) = load(of_one, vec![unplanned("t"), unplanned("u")], 1, 4, LONG).await;
+    assert_eq!(end, Ok(SnapshotEnd::Complete));
+    let mut done: Vec<&str> =
+        lines.iter().map(String::as_str).filter(|line| line.starts_with("done")).collect();
+    done.sort_unstable();
+    assert_eq!(done, ["done t 0 at h1", "done t 1 at h1", "done u 0 at h1", "done u 1 at h1"]);
+    let of_none = Factory { sources_left: Mutex::new(Some(0)), ..Factory::default() };
+    let (end, _) = load(of_none, vec![unplanned("t")], 1, 4, LONG).await;
+    assert_eq!(end.expect_err("nobody has one").code, "full");
 }
 
 #[tokio::test(start_paused = true)]
