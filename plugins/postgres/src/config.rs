@@ -54,6 +54,9 @@ pub(crate) const SAMPLE_BLOCKS: u64 = 16;
 /// The first server whose publications may name columns.
 pub(crate) const COLUMN_LISTS_SINCE_MAJOR: u32 = 15;
 
+/// The first server whose stream notices by itself that a table was attached or detached.
+pub(crate) const DECIDES_ANEW_SINCE_MAJOR: u32 = 15;
+
 /// The first server that reads a range of row addresses as a range; before, each would read everything.
 pub(crate) const ADDRESS_RANGES_SINCE_MAJOR: u32 = 14;
 

@@ -61,6 +61,12 @@ pub(crate) struct Change {
     pub(crate) emptied: Vec<TableName>,
 }
 
+impl Change {
+    pub(crate) fn has_left(&self) -> bool {
+        !self.left.is_empty() || self.left_nameless > 0
+    }
+}
+
 /// The same by their numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Difference {

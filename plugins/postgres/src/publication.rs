@@ -8,7 +8,9 @@ use tarn_sdk::{Failure, log};
 
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
-use crate::config::{CATALOG_TABLES_MAX, COLUMN_LISTS_SINCE_MAJOR, PUBLICATION_LOCK_MS};
+use crate::config::{
+    CATALOG_TABLES_MAX, COLUMN_LISTS_SINCE_MAJOR, DECIDES_ANEW_SINCE_MAJOR, PUBLICATION_LOCK_MS,
+};
 use crate::mark::Mark;
 use crate::peer::{Peer, Reads, flag, number, text};
 use crate::server::Server;
@@ -16,6 +18,9 @@ use crate::settings::{Publication, Settings};
 use crate::side::Side;
 use crate::stream::compare;
 use crate::table_name::TableName;
+
+/// SQLSTATE of what the role has no right to.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
 
 /// SQLSTATE of a lock that was not to be had in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
@@ -165,6 +170,36 @@ fn refused(error: Error, doing: &str) -> Failure {
     failure.with_hint(
         "somebody holds a lock on one of the tables for long, as ALTER TABLE does: pg_locks says who. It is tried again",
     )
+}
+
+/// Has the server decide anew what it publishes. Before PostgreSQL 15 it does so once for each relation, and again only when a
+/// publication came or went: a table that is attached as a partition would stay out of the stream, and one that is detached
+/// in it. One that comes and goes in a transaction is no change of the mirror's own, which would look like somebody else's.
+///
+/// # Errors
+/// Whatever keeps the server from answering; no right to make one is told in the log.
+pub(crate) fn decide_anew<P: Peer>(
+    side: &mut Side<P>,
+    server: &Server,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    if server.major() >= DECIDES_ANEW_SINCE_MAJOR {
+        return Ok(());
+    }
+    let publication = settings.publication.name();
+    let name = ident(&format!("{publication}_anew"));
+    match side.run(&format!("CREATE PUBLICATION {name}; DROP PUBLICATION {name}")) {
+        Err(error) if error.sqlstate == INSUFFICIENT_PRIVILEGE => {
+            log::warn(&format!(
+                "partitions came or left, and this server's stream goes by what it decided of them before: ALTER PUBLICATION {} SET \
+                 (publish = 'insert, update, delete, truncate') has it decide anew; then resync the mirror. It does so by \
+                 itself where the role may create publications",
+                ident(publication)
+            ));
+            Ok(())
+        }
+        outcome => Ok(drop(outcome?)),
+    }
 }
 
 /// Makes the mirror's publication hold the mapped tables and no others, changing it only where it does

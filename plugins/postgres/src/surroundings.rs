@@ -138,7 +138,12 @@ pub(crate) fn look<P: Peer>(
             }
         }
     }
-    for (name, change) in partitions.look(side, server, &tables, &mut marks.leaves, marks.horizon)? {
+    let changes = partitions.look(side, server, &tables, &mut marks.leaves, marks.horizon)?;
+    if changes.iter().any(|(_, change)| !change.came.is_empty() || change.has_left()) {
+        // Before their rows are read, which is behind this.
+        publication::decide_anew(side, server, settings)?;
+    }
+    for (name, change) in changes {
         note_partitions(marks, name, change, settings.rereads);
     }
     marks.horizon = horizon;

@@ -1,7 +1,7 @@
 //! Partitions that came, left or were emptied while nobody looked.
 
 use tarn_batch::Op;
-use tarn_harness::until;
+use tarn_harness::{Postgres, until};
 use tarn_sdk::log::{Level, lines_of};
 use tarn_sdk::{Limits, Rereads, SourceConfig};
 
@@ -203,4 +203,33 @@ fn a_partition_whose_detaching_has_begun_has_left() {
     server().query("ALTER TABLE left_pending DETACH PARTITION left_pending_2 FINALIZE");
     assert_told(&told(&mut source, &position), &[]);
     source.teardown().expect("no failure");
+}
+
+#[test]
+fn changes_of_a_table_that_was_attached_or_detached_follow_what_it_is_by_now_on_every_release() {
+    let mut majors = Postgres::majors();
+    majors.retain(|major| [13, 14, 15].contains(major));
+    for major in majors {
+        let server = Postgres::start_major(major, &[]);
+        server.query(
+            "CREATE TABLE follows (id int, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+             CREATE TABLE follows_1 PARTITION OF follows FOR VALUES IN (1);
+             CREATE TABLE follows_2 (id int NOT NULL, part int NOT NULL, PRIMARY KEY (id, part));
+             CREATE TABLE follows_3 PARTITION OF follows FOR VALUES IN (3)",
+        );
+        let mut source = source(&server, config("follows", &["public.follows"]));
+        let start = source.setup().expect("a slot");
+        source.open(&start).expect("the stream");
+        // The server decides of each what it is.
+        server.query("INSERT INTO follows_2 VALUES (1, 2); INSERT INTO follows VALUES (1, 3), (1, 1)");
+        assert_eq!(next_rows(&mut source, 2).0, ["1,3", "1,1"], "PostgreSQL {major}");
+        server.query(
+            "ALTER TABLE follows ATTACH PARTITION follows_2 FOR VALUES IN (2); ALTER TABLE follows DETACH PARTITION follows_3",
+        );
+        // What the partition has is read once it was looked at.
+        assert_eq!(next_rows(&mut source, 1).0, ["1,2"], "PostgreSQL {major}");
+        server.query("INSERT INTO follows_3 VALUES (2, 3); INSERT INTO follows VALUES (2, 2), (2, 1)");
+        assert_eq!(next_rows(&mut source, 2).0, ["2,2", "2,1"], "PostgreSQL {major}");
+        source.teardown().expect("no failure");
+    }
 }
