@@ -182,7 +182,9 @@ fn an_unlogged_partition_is_refused_and_stops_the_stream() {
         assert!(failure.message.contains(&format!("partition public.{partition} of")), "{failure}");
         let remedy = format!("ALTER TABLE \"public\".\"{partition}\" SET LOGGED");
         assert!(failure.hint.contains(&remedy) && failure.hint.contains("resync"), "{failure}");
-        let problems = source.validate().expect("an answer");
+        let mut problems = source.validate().expect("an answer");
+        // The session that had the slot may still be ending.
+        problems.retain(|problem| problem.path.starts_with("table_mappings"));
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].hint.contains(&remedy), "{problems:?}");
     };

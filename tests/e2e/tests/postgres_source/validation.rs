@@ -1,6 +1,6 @@
 //! What would keep a mirror from running, told before it runs.
 
-use tarn_harness::Postgres;
+use tarn_harness::{Postgres, until};
 use tarn_plugin_postgres::PostgresSource;
 use tarn_sdk::{Problem, SourceConfig, SourceTable};
 
@@ -102,6 +102,10 @@ fn a_role_that_may_have_few_connections_is_told_how_many_the_mirror_needs() {
     assert!(problem.hint.contains("ALTER ROLE \"limited\" CONNECTION LIMIT 11"), "{}", problem.hint);
     assert_eq!((problems(3), problems(0)), (vec![], vec![]));
     // One is all that it takes to look, and no right is missing for that.
+    until("its sessions have ended", || {
+        let sessions = server.scalar("SELECT count(*) FROM pg_stat_activity WHERE usename = 'limited'");
+        (sessions.as_deref() == Some("0")).then_some(())
+    });
     server.query("ALTER ROLE limited CONNECTION LIMIT 1");
     let one = problems(0);
     assert!(told(&one, "source_name", "needs 4").hint.contains("CONNECTION LIMIT 4"));
