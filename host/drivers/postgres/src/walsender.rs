@@ -65,11 +65,8 @@ mod tests {
     const READY: &[u8] = b"Z\0\0\0\x05I";
     const DONE: &[u8] = b"C\0\0\0\x06X\0";
 
-    /// The next message of a client; the first one has no tag.
-    async fn message(client: &mut TcpStream, is_tagged: bool) -> Option<Vec<u8>> {
-        if is_tagged {
-            client.read_u8().await.ok()?;
-        }
+    /// What follows the tag of a client's message; its greeting has none.
+    async fn body(client: &mut TcpStream) -> Option<Vec<u8>> {
         let length = client.read_u32().await.ok()? as usize;
         let mut body = vec![0; length - 4];
         client.read_exact(&mut body).await.ok()?;
@@ -100,11 +97,14 @@ mod tests {
             for told in streamed.chain(told.iter().copied()) {
                 let (mut client, _) = listener.accept().await.expect("a client");
                 tokio::spawn(async move {
-                    message(&mut client, false).await.expect("a greeting");
+                    body(&mut client).await.expect("a greeting");
                     let greeting = [b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x07\0\0\0\x01", READY].concat();
                     client.write_all(&greeting).await.expect("it reads");
-                    while let Some(statement) = message(&mut client, true).await {
-                        if client.write_all(&answer(&statement, told)).await.is_err() {
+                    while let Ok(tag) = client.read_u8().await
+                        && let Some(statement) = body(&mut client).await
+                    {
+                        // Nobody answers statuses, and whoever asked may be gone.
+                        if tag == b'Q' && client.write_all(&answer(&statement, told)).await.is_err() {
                             break;
                         }
                     }
