@@ -133,6 +133,11 @@ impl Observer for Watch {
                 bytes.div_ceil(1 << 20),
                 bytes_max >> 20
             )),
+            Notice::Staging(Standing::NoRoom { bytes }) => self.warn(format!(
+                "the data folder has no room for more of the stage ({} MiB wait in it): changes wait at the source, whose log \
+                 grows, until the destination takes them; make room, or set stage_mib_max to 0",
+                bytes.div_ceil(1 << 20)
+            )),
             Notice::RowsRead { .. } | Notice::RowsDropped { .. } => {}
             Notice::BatchBegun { number, first_sequence } => {
                 self.journal.put(Entry::BatchBegun { mirror: self.mirror, number, start: first_sequence });

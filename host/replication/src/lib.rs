@@ -68,7 +68,7 @@ pub use run::Run;
 pub use settings::{SnapshotBounds, SnapshotSettings, StreamBounds, StreamSettings};
 pub use snapshot::{SnapshotEnd, snapshot};
 pub use source::{Changes, HeldSnapshot, PartitionRead, SnapshotSource, Source};
-pub use stage::{NoStage, OpenStage, Stage, Staged, Ticket};
+pub use stage::{NoStage, OpenStage, STAGE_FULL, Stage, Staged, Ticket};
 pub use stream::{StreamParts, stream};
 pub use supervise::{Ended, supervise};
 pub use transform::{Rejection, Transform, Transformed};

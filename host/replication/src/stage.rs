@@ -11,6 +11,10 @@ use tarn_model::Failure;
 
 use crate::batch::Batch;
 
+/// The code of a [put](Stage::put) that found no room where the stage is kept. Rows wait at the source then, and what is in the
+/// stage is delivered all the same; any other failure of a stage ends the run.
+pub const STAGE_FULL: &str = "stage_full";
+
 /// What waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Staged {

@@ -19,7 +19,7 @@ use crate::retry::{BackOff, Remedy, remedy};
 use crate::run::Run;
 use crate::settings::StreamSettings;
 use crate::source::Source;
-use crate::stage::{OpenStage, Stage};
+use crate::stage::{OpenStage, STAGE_FULL, Stage};
 use crate::transform::Transform;
 
 /// The instances of one life of a stream. They are dropped when it ends.
@@ -255,7 +255,10 @@ impl<S: Source, T: Transform, D: Destination, C: Checkpoints, G: Stage> Stream<S
                 });
             }
             Effect::Stage(ticket, staged) => hands.stage.begin(|mut stage| async move {
-                let answer = stage.put(ticket, &staged).await.map(|()| Event::Staged);
+                let answer = match stage.put(ticket, &staged).await {
+                    Err(failure) if failure.code == STAGE_FULL => Ok(Event::NoRoom(failure)),
+                    put => put.map(|()| Event::Staged),
+                };
                 (stage, answer)
             }),
             Effect::Fetch(number) => hands.stage.begin(|mut stage| async move {

@@ -12,8 +12,14 @@ use crate::catalog::{CatalogColumn, CatalogTable, Earlier, Kind};
 use crate::mark::Mark;
 
 /// By what a table was written anew since it was marked, in a way that left values in its rows which no change tells of;
-/// nothing where its rows are what the stream says of them. `horizon` is that of the marks.
-pub(crate) fn cause(table: &CatalogTable, mark: &Mark, horizon: u64) -> Option<String> {
+/// nothing where its rows are what the stream says of them. `horizon` is that of the marks; generated columns are in the
+/// stream where they are `published`.
+pub(crate) fn cause(
+    table: &CatalogTable,
+    mark: &Mark,
+    horizon: u64,
+    published: impl Fn(&CatalogColumn) -> bool,
+) -> Option<String> {
     if table.file == mark.file || horizon == 0 {
         return None;
     }
@@ -33,7 +39,8 @@ pub(crate) fn cause(table: &CatalogTable, mark: &Mark, horizon: u64) -> Option<S
     // table its own entries do not change with that.
     let is_unsaid = |column: &&CatalogColumn| {
         let is_changed = is_young(column) || table.kind == Kind::Partitioned;
-        !column.generated && !matches!(column.earlier, Earlier::Value(_)) && is_changed
+        let is_streamed = !column.generated || published(column);
+        is_streamed && !matches!(column.earlier, Earlier::Value(_)) && is_changed
     };
     let added = names(&mut new.into_iter().filter(is_unsaid));
     match (changed.is_empty(), added.is_empty()) {
@@ -80,7 +87,9 @@ mod tests {
         let mut marks = Marks::new(HORIZON);
         let delivered: Attributes = delivered.iter().copied().collect();
         marks.add(&table.name, 1, 50, delivered);
-        cause(table, marks.get(&table.name).expect("it is marked"), HORIZON)
+        cause(table, marks.get(&table.name).expect("it is marked"), HORIZON, |column| {
+            column.name == "published"
+        })
     }
 
     #[test]
@@ -107,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn added_generated_columns_are_told_where_they_are_published() {
+        for (name, is_told) in [("published", true), ("left_out", false)] {
+            let mut added = table(51, &[("id", 1, 999, Earlier::Null), (name, 2, 1001, Earlier::Unknown)]);
+            added.columns[1].generated = true;
+            assert_eq!(told(&added, &[1]).is_some(), is_told, "{name}");
+        }
+    }
+
+    #[test]
     fn columns_of_a_partitioned_table_are_told_whenever_they_were_added() {
         let columns = [("id", 1, 999, Earlier::Null), ("u", 3, 999, Earlier::Unknown)];
         let partitioned = CatalogTable { kind: Kind::Partitioned, ..table(51, &columns) };
@@ -123,7 +141,7 @@ mod tests {
         let mut marks = Marks::new(0);
         marks.add(&marked_by_nobody.name, 1, 50, [1].into_iter().collect());
         let mark = marks.get(&marked_by_nobody.name).expect("it is marked");
-        assert_eq!(cause(&marked_by_nobody, mark, 0), None);
+        assert_eq!(cause(&marked_by_nobody, mark, 0, |_| false), None);
     }
 
     #[test]

@@ -125,7 +125,10 @@ pub(crate) fn look<P: Peer>(
     partitions::require_identities(side, server, tables.values())?;
     for (name, table) in &tables {
         marks.add(name, table.oid, table.file, Attributes::default());
-        note_rows(marks, name, table, settings.rereads);
+        let listed = published.get(name).and_then(|published| published.columns.as_ref());
+        let is_published =
+            |column: &CatalogColumn| listed.is_some_and(|listed| listed.contains(&column.name));
+        note_rows(marks, name, table, settings.rereads, is_published);
         if let Some(mark) = marks.get_mut(name) {
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
         }
@@ -151,11 +154,17 @@ pub(crate) fn look<P: Peer>(
 }
 
 /// Notes where rows hold since the table was marked what no change tells of, and says so once. The rows, or the values that
-/// their changes leave out, are then to be read again, where that is wanted.
-pub(crate) fn note_rows(marks: &mut Marks, name: &TableName, table: &CatalogTable, rereads: Rereads) {
+/// their changes leave out, are then to be read again, where that is wanted. Generated columns may be `published`.
+pub(crate) fn note_rows(
+    marks: &mut Marks,
+    name: &TableName,
+    table: &CatalogTable,
+    rereads: Rereads,
+    published: impl Fn(&CatalogColumn) -> bool,
+) {
     let horizon = marks.horizon;
     let Some(mark) = marks.get_mut(name) else { return };
-    let rewritten = rewrite::cause(table, mark, horizon)
+    let rewritten = rewrite::cause(table, mark, horizon, published)
         .map(|cause| format!("the rows of {name} were written anew by {cause}"));
     let causes = rewritten.map_or_else(|| restated::causes(table, mark), |cause| vec![cause]);
     note_causes(mark, &causes, rereads);

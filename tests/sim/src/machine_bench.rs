@@ -348,6 +348,13 @@ impl MachineBench {
                 }
                 Event::Saved
             }
+            Effect::Stage(_, staged) if !self.machine.is_draining() && self.random.chance(3) => {
+                let kept = things(&staged);
+                let taken = self.things.iter_mut().filter(|(thing, _)| kept.contains(thing));
+                taken.for_each(|(_, fate)| *fate = Fate::OnItsWay);
+                self.small = true;
+                Event::NoRoom(Failure::retry("stage_full", "model trouble"))
+            }
             Effect::Stage(ticket, staged) => {
                 if let Staged::Rows(batches) = &staged {
                     let bytes = batches.iter().map(|batch| batch.bytes.len() as u64).sum::<u64>();

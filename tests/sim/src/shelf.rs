@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use tarn_model::Failure;
-use tarn_replication::{OpenStage, Stage, Staged, Ticket};
+use tarn_replication::{OpenStage, STAGE_FULL, Stage, Staged, Ticket};
 
 use crate::mutant::Mutant;
 use crate::row::{self, Row, Version};
@@ -99,7 +99,7 @@ impl Stage for Shelf {
         self.life.step().await;
         let faulty = self.life.is_faulty();
         if faulty && self.life.world.mutant() != Mutant::PutEndsLate {
-            return Err(passing("the disk is full"));
+            return Err(Failure::retry(STAGE_FULL, "the disk is full"));
         }
         let content = match staged {
             Staged::Schema(schema) => Content::Schema(schema.to_vec()),

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tarn_model::Failure;
+use tarn_replication::STAGE_FULL;
 use tokio::task::spawn_blocking;
 
 use super::failures::{damaged, interrupted};
@@ -136,6 +137,10 @@ fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::InvalidData {
         return damaged(&error.to_string());
     }
-    Failure::retry("stage_unusable", format!("the stage in the data folder: {error}"))
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => STAGE_FULL,
+        _ => "stage_unusable",
+    };
+    Failure::retry(code, format!("the stage in the data folder: {error}"))
         .with_hint("make room for it, or set stage_mib_max to 0 so that further rows wait at the source")
 }

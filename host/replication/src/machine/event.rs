@@ -48,6 +48,11 @@ pub enum Standing {
         /// Bytes that may.
         bytes_max: u64,
     },
+    /// There is no room for more where it is kept: rows wait at the source.
+    NoRoom {
+        /// Bytes that wait.
+        bytes: u64,
+    },
     /// Everything that waited is delivered.
     Emptied,
 }
@@ -72,6 +77,8 @@ pub enum Event {
     Saved,
     /// An entry is durable in the stage.
     Staged,
+    /// There was no room for an entry, which is not in the stage.
+    NoRoom(Failure),
     /// The stage gave an entry back.
     Fetched(Staged),
     /// The stage forgot an entry.

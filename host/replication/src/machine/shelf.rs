@@ -27,6 +27,9 @@ pub struct Shelf {
     pub(super) delivered: Option<Ticket>,
     bytes: u64,
     bytes_max: u64,
+    /// The bytes that waited when there was no room for more: no further entry is tried before as many as it has are gone,
+    /// or the destination has failed once more.
+    bytes_at_no_room: Option<u64>,
     next_number: u64,
     told_full: bool,
 }
@@ -53,8 +56,16 @@ impl Shelf {
     pub fn new(waiting: Vec<Ticket>, bytes_max: u64) -> Self {
         let next_number = waiting.last().map_or(1, |last| last.number + 1);
         let bytes = waiting.iter().map(|ticket| ticket.bytes).sum();
-        let (hand, told_full) = (StageHand::Idle, false);
-        Self { waiting: waiting.into(), hand, delivered: None, bytes, bytes_max, next_number, told_full }
+        Self {
+            waiting: waiting.into(),
+            hand: StageHand::Idle,
+            delivered: None,
+            bytes,
+            bytes_max,
+            bytes_at_no_room: None,
+            next_number,
+            told_full: false,
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -67,7 +78,9 @@ impl Shelf {
 
     fn fits(&self, bytes: u64) -> bool {
         // One that is larger than the whole budget goes alone.
-        self.bytes + bytes <= self.bytes_max || (self.waiting.is_empty() && self.bytes_max > 0)
+        let has_budget =
+            self.bytes + bytes <= self.bytes_max || (self.waiting.is_empty() && self.bytes_max > 0);
+        has_budget && self.bytes_at_no_room.is_none_or(|room| self.bytes + bytes <= room)
     }
 }
 
@@ -160,6 +173,9 @@ impl Machine {
     /// The destination failed in passing: it rests, and what it was given goes into the stage.
     pub(super) fn take_rest(&mut self, now: Now, delay: Duration) {
         let until = now.elapsed + delay;
+        if let Some(shelf) = &mut self.shelf {
+            shelf.bytes_at_no_room = None;
+        }
         let given = std::mem::replace(&mut self.destination, DestinationHand::Resting(until));
         let step = match given {
             DestinationHand::Writing(group, through) | DestinationHand::Flushing(group, through) => {
@@ -191,6 +207,20 @@ impl Machine {
             }
             (Work::Evolve(_), Some(through)) => self.reach_durable(through),
             (Work::Evolve(_), None) => {}
+        }
+    }
+
+    /// There was no room for an entry: it waits where it was, and what is in the stage is delivered.
+    pub(super) fn take_no_room(&mut self, effects: &mut Vec<Effect>) {
+        let shelf = self.shelf.as_mut().expect("only a run with a stage stages");
+        let StageHand::Storing(step, _) = std::mem::replace(&mut shelf.hand, StageHand::Idle) else {
+            panic!("no room for nothing");
+        };
+        self.window.steps.push_front(step);
+        shelf.bytes_at_no_room = Some(shelf.bytes);
+        if !shelf.told_full {
+            shelf.told_full = true;
+            effects.push(Effect::Tell(Standing::NoRoom { bytes: shelf.bytes }));
         }
     }
 
@@ -232,6 +262,7 @@ impl Machine {
         assert_eq!(first, Some(ticket), "entries are delivered in their order");
         shelf.bytes -= ticket.bytes;
         if shelf.waiting.is_empty() {
+            shelf.bytes_at_no_room = None;
             shelf.told_full = false;
             effects.push(Effect::Tell(Standing::Emptied));
         }

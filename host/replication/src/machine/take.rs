@@ -51,6 +51,8 @@ impl Machine {
                 other => panic!("saved while the checkpoints are {other:?}"),
             },
             Event::Staged => self.take_staged(now, effects),
+            Event::NoRoom(failure) if self.is_draining() => self.take_failed(Part::Stage, failure),
+            Event::NoRoom(_) => self.take_no_room(effects),
             Event::Fetched(staged) => self.take_fetched(staged, effects),
             Event::Unstaged => self.take_removed(effects),
             Event::Rests(delay) => self.take_rest(now, delay),

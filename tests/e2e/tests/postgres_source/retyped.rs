@@ -52,3 +52,24 @@ fn rows_are_read_again_where_their_types_write_them_otherwise() {
     assert_eq!(read[0], ["1", "deep", "{high,deep}", "(1,deep,)"]);
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_range_writes_its_bounds_as_the_type_that_it_is_over_does() {
+    let server = server();
+    server.query(
+        "CREATE TYPE retyped_bound AS ENUM ('low', 'high'); CREATE TYPE retyped_range AS RANGE (subtype = retyped_bound);
+         CREATE TABLE retyped_ranges (id int PRIMARY KEY, r retyped_range);
+         INSERT INTO retyped_ranges VALUES (1, '[low,high]')",
+    );
+    let mut source = source(server, config("retyped_ranges", &["public.retyped_ranges"]));
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO retyped_ranges VALUES (2, '[low,]')");
+    let (_, positions) = stream(&mut source, 1, 10).expect("a row");
+    server.query("ALTER TYPE retyped_bound RENAME VALUE 'low' TO 'deep'");
+    source.open(&positions[0]).expect("the stream");
+    let (read, _) = read_again(&mut source, 2);
+    assert_eq!(read, [["1", "[deep,high]"], ["2", "[deep,)"]]);
+    source.teardown().expect("no failure");
+}

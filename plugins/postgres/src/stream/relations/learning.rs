@@ -5,7 +5,7 @@ use tarn_sdk::{Failure, Rereads, log};
 
 use super::{Known, Learned, Relations};
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogTable};
+use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::fill;
 use crate::mapped::Mapped;
 use crate::mark::{Again, Mark};
@@ -178,7 +178,10 @@ impl Relations {
             let is_as_marked =
                 |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
             if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
-                surroundings::note_rows(self.marks.change(), &mapping.name, catalog, rereads);
+                let said = &replicated.mapped.table.columns;
+                let is_said =
+                    |now: &CatalogColumn| said.iter().any(|column| column.attribute == now.attribute);
+                surroundings::note_rows(self.marks.change(), &mapping.name, catalog, rereads, is_said);
                 self.is_behind_marks = true;
             }
         }
