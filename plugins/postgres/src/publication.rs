@@ -198,7 +198,10 @@ pub(crate) fn decide_anew<P: Peer>(
             ));
             Ok(())
         }
-        outcome => Ok(drop(outcome?)),
+        outcome => {
+            outcome?;
+            Ok(())
+        }
     }
 }
 
