@@ -16,7 +16,7 @@ pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const SQLITE_BUSY_TIMEOUT_MS: u32 = 10_000;
 
 /// How long a write that went well tells that writing works. Who asks whether a server is ready needs no password, so
-/// that they may not keep its disk busy; mirrors write as often.
+/// that they may not keep its disk busy; mirrors write as often. Where writing fails, every request tries, one after the other.
 pub(crate) const WRITE_TRIAL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Log entries kept of one mirror: weeks of a quiet one, hours of one that fails all the time.

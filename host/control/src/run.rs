@@ -19,6 +19,7 @@ mod stream;
 mod targets;
 mod teardown;
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -86,8 +87,8 @@ pub(crate) struct MirrorRun {
     records: Records,
     /// Whether a record was refused, so that each write is made durable from there on.
     careful: Arc<AtomicBool>,
-    /// Why a target had no place for rows of a load, after which it was brought to the source's columns.
-    followed: Mutex<Option<String>>,
+    /// Why targets had no place for rows of a load, after each of which they were brought to the source's columns.
+    followed: Mutex<HashSet<String>>,
 }
 
 /// A mirror whose rows can move.

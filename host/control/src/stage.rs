@@ -30,7 +30,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tarn_catalog::{Catalog, CatalogError, StageLife, StagedEntry};
 use tarn_model::{Failure, PeerConfig, StageStanding, StagingBucket};
 use tarn_object_store::{Bucket, BucketSettings};
-use tarn_replication::{OpenStage, Stage, Staged, Ticket};
+use tarn_replication::{OpenStage, STAGE_FULL, Stage, Staged, Ticket};
 use tokio::task::spawn_blocking;
 
 use self::failures::{damaged, elsewhere, interrupted, missing};
@@ -368,10 +368,17 @@ impl MirrorStage {
             key,
         };
         place.put(mirror, &entry.name, content).await?;
-        if self.catalog.add_staged(mirror, self.epoch, &entry).await? {
-            return Ok(entry);
+        match self.catalog.add_staged(mirror, self.epoch, &entry).await {
+            Ok(true) => Ok(entry),
+            Ok(false) => Err(interrupted("it was opened anew")),
+            Err(full @ CatalogError::Full { .. }) => {
+                // It is in no list. What cannot be removed is removed later.
+                let _ = place.delete(&mirror.to_string(), vec![entry.name]).await;
+                let Failure { message, hint, .. } = Failure::from(full);
+                Err(Failure::retry(STAGE_FULL, message).with_hint(hint))
+            }
+            Err(failed) => Err(failed.into()),
         }
-        Err(interrupted("it was opened anew"))
     }
 
     async fn try_to_get(&self, number: u64) -> Result<Staged, Failure> {

@@ -16,13 +16,18 @@ fn identified(relation: &str, column: &str) -> String {
     )
 }
 
-/// A relation's name; nothing where it is gone. PostgreSQL 13 fails there (`XX000`).
+/// The name of a relation with rows of its own; nothing where it is gone.
 pub(crate) fn of_relation(
     read: impl FnOnce(&str) -> Result<Vec<Row>, Error>,
     oid: u32,
 ) -> Result<Option<TableName>, Error> {
+    // Of one that is gone PostgreSQL 13 must not be asked.
     let names = identified(&format!("'{oid}'::oid"), "0");
-    let row = read(&format!("SELECT n.names[1], n.names[2] FROM (SELECT {names} AS names) AS n"))?.pop();
+    let is_there = format!("pg_catalog.pg_relation_filenode('{oid}'::oid) IS NOT NULL");
+    let row = read(&format!(
+        "SELECT n.names[1], n.names[2] FROM (SELECT CASE WHEN {is_there} THEN {names} END AS names) AS n"
+    ))?
+    .pop();
     let name = |mut row: Row| Some(TableName::new(row.get_mut(0)?.take()?, row.get_mut(1)?.take()?));
     Ok(row.and_then(name))
 }

@@ -19,9 +19,6 @@ use crate::side::Side;
 use crate::stream::compare;
 use crate::table_name::TableName;
 
-/// SQLSTATE of what the role has no right to.
-const INSUFFICIENT_PRIVILEGE: &str = "42501";
-
 /// SQLSTATE of a lock that was not to be had in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
@@ -177,7 +174,7 @@ fn refused(error: Error, doing: &str) -> Failure {
 /// in it. One that comes and goes in a transaction is no change of the mirror's own, which would look like somebody else's.
 ///
 /// # Errors
-/// Whatever keeps the server from answering; no right to make one is told in the log.
+/// Whatever keeps the server from answering; that it makes none is told in the log.
 pub(crate) fn decide_anew<P: Peer>(
     side: &mut Side<P>,
     server: &Server,
@@ -187,13 +184,16 @@ pub(crate) fn decide_anew<P: Peer>(
         return Ok(());
     }
     let publication = settings.publication.name();
-    let name = ident(&format!("{publication}_anew"));
+    // Names have at most 63 bytes.
+    let beginning: String = publication.chars().filter(char::is_ascii).take(40).collect();
+    let name = ident(&format!("tarn_anew_{beginning}"));
     match side.run(&format!("CREATE PUBLICATION {name}; DROP PUBLICATION {name}")) {
-        Err(error) if error.sqlstate == INSUFFICIENT_PRIVILEGE => {
+        Err(error) if !error.is_passing() => {
             log::warn(&format!(
-                "partitions came or left, and this server's stream goes by what it decided of them before: ALTER PUBLICATION {} SET \
+                "partitions came or left, and this server's stream goes by what it decided of them before ({}): ALTER PUBLICATION {} SET \
                  (publish = 'insert, update, delete, truncate') has it decide anew; then resync the mirror. It does so by \
                  itself where the role may create publications",
+                error.message,
                 ident(publication)
             ));
             Ok(())

@@ -144,15 +144,16 @@ impl MirrorRun {
             ended => ended?,
         };
         if ended == SnapshotEnd::Complete {
+            self.followed.lock().unwrap_or_else(PoisonError::into_inner).clear();
             self.watch.info("the load is complete");
         }
         Ok(ended)
     }
 
-    /// Whether a target's refusal is another one than the last.
+    /// Whether a target's refusal is none of those of this load so far.
     fn is_news(&self, refused: &Failure) -> bool {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.replace(refused.message.clone()).as_ref() != Some(&refused.message)
+        followed.insert(refused.message.clone())
     }
 
     fn load_settings(&self) -> SnapshotSettings {

@@ -83,11 +83,20 @@ pub(super) fn whole_name(name: &str) -> &str {
 fn put(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     make(folder)?;
     let half = folder.join(format!("{name}{HALF}"));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
-    file.write_all(content)?;
-    file.sync_all()?;
+    let written = write(&half, content);
+    if written.is_err() {
+        // It took the room that there was. What cannot be removed either is removed later.
+        let _ = fs::remove_file(&half);
+    }
+    written?;
     fs::rename(&half, folder.join(name))?;
     sync(folder)
+}
+
+fn write(half: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(half)?;
+    file.write_all(content)?;
+    file.sync_all()
 }
 
 /// Makes a mirror's folder, durably, where it is not there.

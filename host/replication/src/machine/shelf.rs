@@ -197,6 +197,7 @@ impl Machine {
         };
         shelf.bytes += ticket.bytes;
         if shelf.waiting.is_empty() {
+            shelf.told_full = false;
             effects.push(Effect::Tell(Standing::Engaged));
         }
         shelf.waiting.push_back(ticket);

@@ -1,5 +1,7 @@
 //! Reading a partition at a held point.
 
+use std::collections::HashMap;
+
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
 use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
@@ -66,10 +68,13 @@ impl<S: Session> Reader<S> {
         self.session.query("ROLLBACK")?;
         self.session.query(BEGIN)?;
         adopt(&mut self.session, token)?;
-        let leaf = self.locate(partition)?;
-        self.require_names(&mapped)?;
+        let Some(leaf) = self.locate(partition)? else {
+            self.session.query("COMMIT")?;
+            return Ok(());
+        };
+        let names = self.names_in(partition.leaf, &mapped)?;
         let recent = self.recent(partition)?;
-        let sql = copy_sql(&leaf, &mapped, row_filter, recent);
+        let sql = copy_sql(&leaf, &names, &mapped, row_filter, recent);
         self.start(&sql, mapped, version)
     }
 
@@ -135,19 +140,26 @@ impl<S: Session> Reader<S> {
 
     /// Where the rows are now. A table that was written anew since the point that is held cannot be read
     /// at it, for some ways of doing so leave nothing to see there; one that was written anew before is
-    /// read whole, because its rows are at other places than the ranges say.
-    fn locate(&mut self, partition: &Partition) -> Result<Leaf, Failure> {
+    /// read whole, because its rows are at other places than the ranges say. Nothing where the table has none of its rows at
+    /// that point, or they are gone with the relation.
+    fn locate(&mut self, partition: &Partition) -> Result<Option<Leaf>, Failure> {
         let oid = literal(&partition.leaf.to_string());
         let gone = || {
             let message = "a relation that the snapshot was to read does not exist any more";
             Failure::retry("table_gone", message).with_table(partition.table.clone())
         };
-        let called = names::of_relation(|sql| self.session.query(sql), partition.leaf)?.ok_or_else(gone)?;
+        let is_part = partition.root.is_some_and(|root| root != partition.leaf);
+        let Some(called) = names::of_relation(|sql| self.session.query(sql), partition.leaf)? else {
+            return if is_part { Ok(None) } else { Err(gone()) };
+        };
         let name = called.sql();
         // Nobody writes it anew from here on, or calls it otherwise: reading nothing locks it too, and LOCK wants more rights.
         self.session.query(&format!("SELECT FROM ONLY {name} LIMIT 0")).map_err(meanwhile)?;
         if names::of_relation(|sql| self.session.query(sql), partition.leaf)? != Some(called) {
             return Err(changed("the relation got another name").with_table(partition.table.clone()));
+        }
+        if !self.is_of_table(partition)? {
+            return Ok(None);
         }
         let row = single(
             self.session.query(&format!(
@@ -164,7 +176,6 @@ impl<S: Session> Reader<S> {
                 .with_table(partition.table.clone()));
         }
         let rows = match &partition.keys {
-            _ if !self.is_of_table(partition)? => Rows::None,
             None if partition.is_whole() || now != partition.file => Rows::All,
             None => Rows::Blocks { from: partition.from, to: partition.to },
             // Wherever they lie, rows have their keys.
@@ -173,7 +184,7 @@ impl<S: Session> Reader<S> {
                 None => Rows::All,
             },
         };
-        Ok(Leaf { name, rows })
+        Ok(Some(Leaf { name, rows }))
     }
 
     /// Whether the relation was the table, or a partition of it, at the point that is read at. Of one that came later the rows of
@@ -190,15 +201,45 @@ impl<S: Session> Reader<S> {
         Ok(flag(&single(self.session.query(&sql)?, "the tables above a partition")?, 0))
     }
 
-    /// Looks that the names of columns are those of the columns that were described, in a table that is locked.
-    fn require_names(&mut self, mapped: &Mapped) -> Result<(), Failure> {
+    /// What the columns that were described are called in a relation that is locked.
+    fn names_in(&mut self, leaf: u32, mapped: &Mapped) -> Result<Vec<String>, Failure> {
         let columns = &mapped.table.columns;
-        let numbers: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
-        let now = names::of_columns(|sql| self.session.query(sql), mapped.table.id, &numbers)?;
-        if now.is_some_and(|now| now.iter().eq(columns.iter().map(|column| &column.name))) {
-            return Ok(());
+        let described = columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+        if leaf != mapped.table.id {
+            return self.names_in_part(leaf, mapped, described);
         }
-        Err(changed("columns got other names").with_table(mapped.table.qualified_name()))
+        let numbers: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
+        let now = names::of_columns(|sql| self.session.query(sql), leaf, &numbers)?;
+        match now.is_some_and(|now| now == described) {
+            true => Ok(described),
+            false => Err(changed("columns got other names").with_table(mapped.table.qualified_name())),
+        }
+    }
+
+    /// The same of a partition, which has numbers of its own, and names of its own once it is one no longer. At the point that
+    /// is read at its columns are called as the table's are.
+    fn names_in_part(
+        &mut self,
+        leaf: u32,
+        mapped: &Mapped,
+        mut names: Vec<String>,
+    ) -> Result<Vec<String>, Failure> {
+        let rows = self.session.query(&format!(
+            "SELECT t.attnum, l.attnum FROM pg_catalog.pg_attribute AS t
+             JOIN pg_catalog.pg_attribute AS l ON l.attrelid = {leaf} AND l.attname = t.attname AND l.attnum > 0
+             WHERE t.attrelid = {} AND t.attnum > 0 AND NOT t.attisdropped",
+            mapped.table.id
+        ))?;
+        let pairs = rows.iter().map(|row| Ok((number(row, 0)?, number(row, 1)?)));
+        let own: HashMap<i32, i32> = pairs.collect::<Result<_, Failure>>()?;
+        let columns = mapped.table.columns.iter().enumerate();
+        let (places, numbers): (Vec<usize>, Vec<i32>) =
+            columns.filter_map(|(at, column)| Some((at, *own.get(&column.attribute)?))).unzip();
+        let now = names::of_columns(|sql| self.session.query(sql), leaf, &numbers)?;
+        for (place, name) in places.into_iter().zip(now.unwrap_or_default()) {
+            names[place] = name;
+        }
+        Ok(names)
     }
 
     /// The transaction since which rows are wanted, if its number can be compared with theirs.
@@ -261,7 +302,6 @@ struct Leaf {
 /// Which of its rows.
 enum Rows {
     All,
-    None,
     Blocks {
         from: u32,
         to: Option<u32>,
@@ -290,10 +330,15 @@ pub(crate) fn version(start: Lsn, generation: u32) -> Version {
     Version { commit: start.0.saturating_sub(1), ordinal: u64::from(generation) }
 }
 
-fn copy_sql(leaf: &Leaf, mapped: &Mapped, row_filter: Option<&str>, recent: Option<u64>) -> String {
+fn copy_sql(
+    leaf: &Leaf,
+    names: &[String],
+    mapped: &Mapped,
+    row_filter: Option<&str>,
+    recent: Option<u64>,
+) -> String {
     let mut conditions = match &leaf.rows {
         Rows::All => Vec::new(),
-        Rows::None => vec!["false".to_owned()],
         Rows::Blocks { from, to } => {
             let from = format!("t.ctid >= '({from},0)'::tid");
             std::iter::once(from).chain(to.map(|to| format!("t.ctid < '({to},0)'::tid"))).collect()
@@ -309,14 +354,23 @@ fn copy_sql(leaf: &Leaf, mapped: &Mapped, row_filter: Option<&str>, recent: Opti
         // B170: the stream has only rows that meet it.
         conditions.push(format!("({filter})"));
     }
-    copy_of(&format!("ONLY {}", leaf.name), mapped, &conditions)
+    copy_named(&format!("ONLY {}", leaf.name), names.iter(), mapped, &conditions)
 }
 
 /// A copy of a relation's rows that meet all of the conditions, which call it `t`.
 pub(crate) fn copy_of(relation: &str, mapped: &Mapped, conditions: &[String]) -> String {
+    copy_named(relation, mapped.table.columns.iter().map(|column| &column.name), mapped, conditions)
+}
+
+/// The same where the columns have these names.
+fn copy_named<'a>(
+    relation: &str,
+    names: impl Iterator<Item = &'a String>,
+    mapped: &Mapped,
+    conditions: &[String],
+) -> String {
     // B179: a column may have the table's name, so both are said by way of the alias.
-    let columns: Vec<String> =
-        mapped.table.columns.iter().map(|column| format!("t.{}", ident(&column.name))).collect();
+    let columns: Vec<String> = names.map(|name| format!("t.{}", ident(name))).collect();
     let condition =
         if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
     let form = if mapped.sent.is_some() { " WITH (FORMAT binary)" } else { "" };
@@ -354,11 +408,17 @@ mod tests {
         // B125, B179.
         let leaf = |rows| Leaf { name: qualified("Sales", "t"), rows };
         assert_eq!(
-            copy_sql(&leaf(Rows::Blocks { from: 10, to: Some(20) }), &mapped(), None, None),
+            copy_sql(
+                &leaf(Rows::Blocks { from: 10, to: Some(20) }),
+                &["t".to_owned()],
+                &mapped(),
+                None,
+                None
+            ),
             r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE t.ctid >= '(10,0)'::tid AND t.ctid < '(20,0)'::tid) TO STDOUT"#
         );
         assert_eq!(
-            copy_sql(&leaf(Rows::All), &mapped(), Some("(id > 10)"), Some((1 << 32) + 7)),
+            copy_sql(&leaf(Rows::All), &["t".to_owned()], &mapped(), Some("(id > 10)"), Some((1 << 32) + 7)),
             r#"COPY (SELECT t."t" FROM ONLY "Sales"."t" AS t WHERE pg_catalog.age(t.xmin) <= pg_catalog.age('7'::xid) AND ((id > 10))) TO STDOUT"#
         );
     }
@@ -368,7 +428,7 @@ mod tests {
         let rows = Rows::Meeting(vec![r#"(t."k") >= ('7')"#.to_owned(), r#"(t."k") < ('9')"#.to_owned()]);
         let leaf = Leaf { name: qualified("public", "t"), rows };
         assert_eq!(
-            copy_sql(&leaf, &mapped(), Some("(id > 10)"), None),
+            copy_sql(&leaf, &["t".to_owned()], &mapped(), Some("(id > 10)"), None),
             r#"COPY (SELECT t."t" FROM ONLY "public"."t" AS t WHERE (t."k") >= ('7') AND (t."k") < ('9') AND ((id > 10))) TO STDOUT"#
         );
     }

@@ -14,7 +14,7 @@
 
 use tarn_batch::Column;
 use tarn_sdk::Failure;
-use tarn_sdk::postgres::Row;
+use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::sql::postgres::{ident, literal};
 
 use super::replicated::{Cell, Replicated};
@@ -85,6 +85,7 @@ pub(super) fn fetch<P: Peer>(
             When::Then => side.read_then(&sql),
             When::Now => side.read(&sql),
         };
+        let mut refused = None;
         match outcome {
             Ok(rows) => {
                 let row = single(rows, "a row by its key")?;
@@ -92,20 +93,29 @@ pub(super) fn fetch<P: Peer>(
                     return Ok(asked.found(row));
                 }
             }
-            Err(error) if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) => {}
-            Err(error) => return Err(error.into()),
+            // A name that is another column's may not go with the key's value, or not be allowed to be read.
+            Err(error) if error.is_passing() => return Err(error.into()),
+            Err(error) => refused = Some(error),
         }
-        match asked.as_now(side, replicated)? {
-            Some(now) => asked = now,
-            None => return Ok(Found::Values(Vec::new())),
+        match (asked.as_now(side, replicated)?, refused) {
+            (Some(now), Some(error)) if now == asked && !is_undefined(&error) => return Err(error.into()),
+            (Some(now), _) => asked = now,
+            (None, Some(error)) if !is_undefined(&error) => return Err(error.into()),
+            (None, _) => return Ok(Found::Values(Vec::new())),
         }
     }
     let message = "columns get other names again and again";
     Err(Failure::retry("table_changed_meanwhile", message).with_table(replicated.table().qualified_name()))
 }
 
+/// Whether a statement named what is not there.
+fn is_undefined(error: &Error) -> bool {
+    [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str())
+}
+
 /// What is asked for, under the names that the table and its columns are believed to have now. The stream may be behind
 /// changes of these, and a name may be another column's by now.
+#[derive(PartialEq, Eq)]
 struct Asked {
     table: TableName,
     /// Of each column of the batch; none of one that is gone.

@@ -123,3 +123,53 @@ fn a_load_reads_nothing_of_a_partition_that_was_none_of_the_tables_when_it_is_re
     assert_eq!(rows.map(|row| row.after[0].clone()).collect::<Vec<_>>(), ["1"]);
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_load_reads_what_there_was_of_partitions_that_came_left_or_are_gone() {
+    let server = server();
+    server.query(
+        "CREATE TABLE come_and_gone (id int, p text, q text, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+         CREATE TABLE stays_there PARTITION OF come_and_gone FOR VALUES FROM (0) TO (10);
+         CREATE TABLE gets_detached PARTITION OF come_and_gone FOR VALUES FROM (10) TO (20);
+         CREATE TABLE gets_dropped PARTITION OF come_and_gone FOR VALUES FROM (20) TO (30);
+         INSERT INTO come_and_gone VALUES (1, 'p', 'q'), (11, 'p', 'q'), (21, 'p', 'q')",
+    );
+    let mut source = source(server, config("come_and_gone", &["public.come_and_gone"]));
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    server.query(
+        "CREATE TABLE gets_made PARTITION OF come_and_gone FOR VALUES FROM (30) TO (40); INSERT INTO come_and_gone VALUES (31)",
+    );
+    let partitions = source.plan_snapshot("public.come_and_gone", 1000, 1).expect("partitions");
+    assert_eq!(partitions.len(), 4);
+    server.query(
+        "ALTER TABLE come_and_gone DETACH PARTITION gets_detached; DROP TABLE gets_dropped;
+         ALTER TABLE gets_detached RENAME p TO z; ALTER TABLE gets_detached RENAME q TO p; ALTER TABLE gets_detached RENAME z TO q",
+    );
+    let rows = partitions.iter().flat_map(|partition| read(&mut source, &held.token, partition, &start, 0));
+    let mut rows: Vec<String> = rows.map(|row| row.after.join(",")).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["1,p,q", "11,p,q"]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn values_that_a_change_left_out_are_found_where_the_keys_name_is_another_columns_by_now() {
+    let server = server();
+    server.query("CREATE TABLE called_key (k text PRIMARY KEY, n int, big text)");
+    server.query("ALTER TABLE called_key ALTER big SET STORAGE EXTERNAL");
+    server.query("INSERT INTO called_key VALUES ('abc', 0, repeat('b', 9000))");
+    let mut config = config("called_key", &["public.called_key"]);
+    config.loading = vec!["public.called_key".to_owned()];
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    server.query("UPDATE called_key SET n = 1");
+    server.query(
+        "BEGIN; ALTER TABLE called_key RENAME k TO z; ALTER TABLE called_key RENAME n TO k;
+         ALTER TABLE called_key RENAME z TO n; COMMIT",
+    );
+    source.open(&start).expect("the stream");
+    let (seen, _) = stream(&mut source, 1, 100).expect("a row");
+    assert_eq!(seen[0].after, ["abc".to_owned(), "1".to_owned(), "b".repeat(9000)]);
+    source.teardown().expect("no failure");
+}
