@@ -9,6 +9,15 @@ use tarn_sdk::sql::postgres::literal;
 
 use crate::table_name::TableName;
 
+/// SQLSTATE of a column that does not exist, and of a table.
+const UNDEFINED_COLUMN: &str = "42703";
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// Whether a statement named what is not there, or is called otherwise by now.
+pub(crate) fn is_undefined(error: &Error) -> bool {
+    [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str())
+}
+
 /// The server's list of schema, name and column's name, by a relation's number and a column's (0 for the relation itself).
 fn identified(relation: &str, column: &str) -> String {
     format!(

@@ -53,8 +53,19 @@ pub(crate) struct Partition {
 impl Partition {
     pub(crate) fn new(table: &str, leaf: u32, file: u32, from: u32, to: Option<u32>) -> Self {
         let table = table.to_owned();
-        let (root, since, columns, start, keys) = (None, None, None, None, None);
-        Self { v: VERSION, table, root, leaf, file, from, to, since, columns, start, keys }
+        Self {
+            v: VERSION,
+            table,
+            root: None,
+            leaf,
+            file,
+            from,
+            to,
+            since: None,
+            columns: None,
+            start: None,
+            keys: None,
+        }
     }
 
     /// A range of keys.

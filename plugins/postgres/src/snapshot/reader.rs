@@ -16,10 +16,6 @@ use crate::mapped::Mapped;
 use crate::names;
 use crate::peer::{Session, flag, number, single};
 
-/// SQLSTATE of a column that does not exist, and of a table.
-const UNDEFINED_COLUMN: &str = "42703";
-const UNDEFINED_TABLE: &str = "42P01";
-
 /// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
 const COMPARABLE_TRANSACTIONS: u64 = 1 << 31;
 
@@ -313,11 +309,7 @@ enum Rows {
 /// The failure of a statement that names a table and its columns: what was renamed or dropped since the catalog was looked at is known
 /// at another look.
 fn meanwhile(error: Error) -> Failure {
-    if [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str()) {
-        changed(&error.message)
-    } else {
-        Failure::from(error)
-    }
+    if names::is_undefined(&error) { changed(&error.message) } else { Failure::from(error) }
 }
 
 fn changed(how: &str) -> Failure {

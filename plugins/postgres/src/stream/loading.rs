@@ -14,7 +14,7 @@
 
 use tarn_batch::Column;
 use tarn_sdk::Failure;
-use tarn_sdk::postgres::{Error, Row};
+use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::{ident, literal};
 
 use super::replicated::{Cell, Replicated};
@@ -24,10 +24,6 @@ use crate::peer::{Peer, flag, single};
 use crate::pgoutput::{Datum, Old, Tuple};
 use crate::side::Side;
 use crate::table_name::TableName;
-
-/// SQLSTATE of a column that does not exist, and of a table.
-const UNDEFINED_COLUMN: &str = "42703";
-const UNDEFINED_TABLE: &str = "42P01";
 
 /// How often names are looked up that are others when they are used.
 const NAMES_TRIED: u32 = 5;
@@ -98,19 +94,16 @@ pub(super) fn fetch<P: Peer>(
             Err(error) => refused = Some(error),
         }
         match (asked.as_now(side, replicated)?, refused) {
-            (Some(now), Some(error)) if now == asked && !is_undefined(&error) => return Err(error.into()),
+            (Some(now), Some(error)) if now == asked && !names::is_undefined(&error) => {
+                return Err(error.into());
+            }
             (Some(now), _) => asked = now,
-            (None, Some(error)) if !is_undefined(&error) => return Err(error.into()),
+            (None, Some(error)) if !names::is_undefined(&error) => return Err(error.into()),
             (None, _) => return Ok(Found::Values(Vec::new())),
         }
     }
     let message = "columns get other names again and again";
     Err(Failure::retry("table_changed_meanwhile", message).with_table(replicated.table().qualified_name()))
-}
-
-/// Whether a statement named what is not there.
-fn is_undefined(error: &Error) -> bool {
-    [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str())
 }
 
 /// What is asked for, under the names that the table and its columns are believed to have now. The stream may be behind
