@@ -63,6 +63,8 @@ pub(crate) struct CatalogColumn {
     pub(crate) name: String,
     pub(crate) type_oid: u32,
     pub(crate) type_modifier: i32,
+    /// The function that writes its values.
+    pub(crate) written_by: u32,
     pub(crate) not_null: bool,
     pub(crate) generated: bool,
     /// The transaction that changed its definition last, the lower 32 bits of its number.
@@ -201,10 +203,11 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                          WHERE l.atthasmissing) AS m)
                 END,
                 a.atthasdef OR a.attidentity <> '', c.relnatts, a.attisdropped, d.xmin,
-                CASE WHEN a.xmax = '0'::xid THEN a.cmin END
+                CASE WHEN a.xmax = '0'::xid THEN a.cmin END, t.typoutput::oid
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+         LEFT JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
          LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
          LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
               AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END
@@ -261,6 +264,7 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
         name: text(row, 7)?.to_owned(),
         type_oid: number(row, 8)?,
         type_modifier: number(row, 9)?,
+        written_by: number(row, 21)?,
         not_null: flag(row, 10),
         generated: flag(row, 11),
         defined_by: number(row, 13)?,

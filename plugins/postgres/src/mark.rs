@@ -4,8 +4,11 @@
 //! and of columns that a publication leaves out. Who was away cannot see it either, but for what was
 //! remembered.
 
+pub(crate) mod column_names;
+mod form;
 pub(crate) mod kept;
 pub(crate) mod leaves;
+pub(crate) mod written_forms;
 
 use std::collections::HashSet;
 
@@ -15,10 +18,9 @@ use crate::entry::Entry;
 use crate::lsn::Lsn;
 use crate::shapes::Shapes;
 use crate::table_name::TableName;
+use column_names::ColumnNames;
 use leaves::Leaves;
-
-/// Stands for a transaction that is not known: that of a cluster's making.
-const UNKNOWN: u32 = 1;
+use written_forms::WrittenForms;
 
 /// A table as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(crate) struct Mark {
     pub(crate) file: u32,
     /// The columns that the stream last said it has; none before it described the table.
     pub(crate) delivered: Attributes,
+    /// What those were called, as far as it is known.
+    pub(crate) names: ColumnNames,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
     /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
@@ -40,6 +44,8 @@ pub(crate) struct Mark {
     pub(crate) stored: Attributes,
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
+    /// How values are written; nothing before that was looked at.
+    pub(crate) written: Option<WrittenForms>,
     /// The transaction that gave somebody else's publication a condition on its rows, 0 where there is none; nothing where
     /// that was not looked at.
     pub(crate) filtered_by: Option<u32>,
@@ -59,10 +65,12 @@ impl Mark {
             oid,
             file,
             delivered,
+            names: ColumnNames::default(),
             entry: None,
             generated: Attributes::default(),
             stored: Attributes::default(),
             bounded: Attributes::default(),
+            written: None,
             filtered_by: None,
             again: Again::No,
             partitions: Vec::new(),
@@ -72,7 +80,14 @@ impl Mark {
 
     /// What it says of the table's rows alone, which were read under the condition that this transaction made.
     pub(crate) fn of_rows(&self, filtered_by: Option<u32>) -> Self {
-        Self { delivered: Attributes::default(), entry: None, filtered_by, noticed: 0, ..self.clone() }
+        Self {
+            delivered: Attributes::default(),
+            names: ColumnNames::default(),
+            entry: None,
+            filtered_by,
+            noticed: 0,
+            ..self.clone()
+        }
     }
 
     /// Takes over what the catalog has of the table's rows.
@@ -89,6 +104,7 @@ impl Mark {
         self.stored = there.into_iter().filter(is_behind).collect();
         self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
+        self.written = Some(WrittenForms::of(&table.columns));
     }
 
     /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. One that is
@@ -241,170 +257,6 @@ impl Marks {
         entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
     }
 
-    /// Appends the marks: the [partitions](Leaves::write) of tables; how many tables have columns that are [stored](Mark::stored)
-    /// by now (4 bytes), and each with the digest of its name (8) and the set of columns; the [shapes](Shapes::write) of types; how many tables have generated columns, bounded decimals or a
-    /// condition on rows (4 bytes), and each with the digest of its name (8), the two sets of columns and the condition's transaction (4); how many tables are read
-    /// again (4), and each with the digest of its name (8) and the place (8, all bits set where it is still to be read); how
-    /// many entries there are (4), and each with the digest of the table's name (8), the transaction (4) and the place (8);
-    /// the horizon (8), then for each table the digest of its name (8), its number and its file's (4 each), and the columns.
-    /// Numbers are little-endian.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        self.leaves.write(out);
-        let stored: Vec<&Mark> = self.tables.iter().filter(|mark| !mark.stored.is_empty()).collect();
-        let count = u32::try_from(stored.len()).expect("a database has fewer tables than numbers for them");
-        out.extend_from_slice(&count.to_le_bytes());
-        for mark in stored {
-            out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.stored.write(out);
-        }
-        self.shapes.write(out);
-        let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
-        let is_special =
-            |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
-        let special: Vec<&Mark> = self.tables.iter().filter(is_special).collect();
-        let count = u32::try_from(special.len()).expect("a database has fewer tables than numbers for them");
-        out.extend_from_slice(&count.to_le_bytes());
-        for mark in special {
-            out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.generated.write(out);
-            mark.bounded.write(out);
-            out.extend_from_slice(&filtered_by(mark).to_le_bytes());
-        }
-        let again = self.tables.iter().filter_map(|mark| Some((mark.name, mark.again.to_number()?)));
-        let again: Vec<(u64, u64)> = again.collect();
-        let count = u32::try_from(again.len()).expect("a database has fewer tables than numbers for them");
-        out.extend_from_slice(&count.to_le_bytes());
-        for (name, until) in again {
-            out.extend_from_slice(&name.to_le_bytes());
-            out.extend_from_slice(&until.to_le_bytes());
-        }
-        let entries = self.tables.iter().filter_map(|mark| Some((mark.name, mark.entry?)));
-        let entries: Vec<(u64, Entry)> = entries.collect();
-        let count = u32::try_from(entries.len()).expect("a database has fewer tables than numbers for them");
-        out.extend_from_slice(&count.to_le_bytes());
-        for (name, entry) in entries {
-            out.extend_from_slice(&name.to_le_bytes());
-            out.extend_from_slice(&entry.transaction.to_le_bytes());
-            out.extend_from_slice(&entry.until.0.to_le_bytes());
-        }
-        out.extend_from_slice(&self.horizon.to_le_bytes());
-        for mark in &self.tables {
-            out.extend_from_slice(&mark.name.to_le_bytes());
-            out.extend_from_slice(&mark.oid.to_le_bytes());
-            out.extend_from_slice(&mark.file.to_le_bytes());
-            mark.delivered.write(out);
-        }
-    }
-
-    /// Reads marks up to the end of the bytes; nothing where they are none.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (leaves, rest) = Leaves::read(bytes)?;
-        Some(Self { leaves, ..Self::read_with_stored(rest)? })
-    }
-
-    /// The same of bytes without partitions.
-    fn read_with_stored(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut stored = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (columns, after) = Attributes::read(after)?;
-            stored.push((u64::from_le_bytes(*name), columns));
-            rest = after;
-        }
-        let mut marks = Self::read_with_shapes(rest)?;
-        for (name, columns) in stored {
-            let at = marks.place(name).ok()?;
-            marks.tables[at].stored = columns;
-        }
-        Some(marks)
-    }
-
-    /// The same of bytes from when nothing was said of partitions, and of columns that are stored by now.
-    pub(crate) fn read_with_shapes(bytes: &[u8]) -> Option<Self> {
-        let (shapes, rest) = Shapes::read(bytes)?;
-        Some(Self { shapes, ..Self::read_with_sorts(rest)? })
-    }
-
-    /// The same of bytes from when nothing was said of types.
-    pub(crate) fn read_with_sorts(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut special = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (generated, after) = Attributes::read(after)?;
-            let (bounded, after) = Attributes::read(after)?;
-            let (filtered_by, after) = after.split_first_chunk()?;
-            special.push((u64::from_le_bytes(*name), generated, bounded, u32::from_le_bytes(*filtered_by)));
-            rest = after;
-        }
-        let mut marks = Self::read_with_again(rest)?;
-        marks.tables.iter_mut().for_each(|mark| mark.filtered_by = Some(0));
-        let known = |number: u32| (number != UNKNOWN).then_some(number);
-        for (name, generated, bounded, filtered_by) in special {
-            let at = marks.place(name).ok()?;
-            let mark = &mut marks.tables[at];
-            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, known(filtered_by));
-        }
-        Some(marks)
-    }
-
-    /// The same of bytes from when nothing was said of sorts of columns.
-    pub(crate) fn read_with_again(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut again = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (until, after) = after.split_first_chunk()?;
-            again.push((u64::from_le_bytes(*name), Again::from_number(u64::from_le_bytes(*until))));
-            rest = after;
-        }
-        let mut marks = Self::read_with_entries(rest)?;
-        for (name, again) in again {
-            let at = marks.place(name).ok()?;
-            marks.tables[at].again = again;
-        }
-        Some(marks)
-    }
-
-    /// The same of bytes from when no table was read again.
-    pub(crate) fn read_with_entries(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut entries = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (transaction, after) = after.split_first_chunk()?;
-            let (until, after) = after.split_first_chunk()?;
-            let (transaction, until) = (u32::from_le_bytes(*transaction), Lsn(u64::from_le_bytes(*until)));
-            entries.push((u64::from_le_bytes(*name), Entry { transaction, until }));
-            rest = after;
-        }
-        let mut marks = Self::read_without_entries(rest)?;
-        for (name, entry) in entries {
-            let at = marks.place(name).ok()?;
-            marks.tables[at].entry = Some(entry);
-        }
-        Some(marks)
-    }
-
-    /// The same of bytes from when there were no entries.
-    pub(crate) fn read_without_entries(bytes: &[u8]) -> Option<Self> {
-        let (horizon, mut rest) = bytes.split_first_chunk()?;
-        let mut tables = Vec::new();
-        while !rest.is_empty() {
-            let (name, after) = rest.split_first_chunk()?;
-            let (oid, after) = after.split_first_chunk()?;
-            let (file, after) = after.split_first_chunk()?;
-            let (delivered, after) = Attributes::read(after)?;
-            let (oid, file) = (u32::from_le_bytes(*oid), u32::from_le_bytes(*file));
-            let name = u64::from_le_bytes(*name);
-            tables.push(Mark::new(name, oid, file, delivered));
-            rest = after;
-        }
-        tables.sort_by_key(|mark| mark.name);
-        Some(Self { horizon: u64::from_le_bytes(*horizon), tables, ..Self::default() })
-    }
-
     /// Whether rows of a table have to be read again.
     pub(crate) fn is_any_due(&self) -> bool {
         self.tables.iter().any(|mark| mark.again == Again::Due)
@@ -438,42 +290,5 @@ mod tests {
         assert!(!mark.brings(&generated), "rows of one partition");
         mark.read_again(None);
         assert!(mark.brings(&generated));
-    }
-
-    #[test]
-    fn marks_read_as_they_were_written_and_are_found_by_name() {
-        let mut marks = Marks::new(5_000_000_000);
-        let names = [TableName::new("a", "b.c"), TableName::new("a.b", "c")];
-        marks.add(&names[0], 7, 8, [1, 2, 9].into_iter().collect());
-        marks.add(&names[1], 4_000_000_000, 0, Attributes::default());
-        marks.add(&names[1], 1, 1, Attributes::default());
-        marks.get_mut(&names[0]).expect("it is marked").filtered_by = Some(0);
-        let mut bytes = Vec::new();
-        marks.write(&mut bytes);
-        assert_eq!(Marks::read(&bytes), Some(marks.clone()));
-        assert_eq!(Marks::read(&bytes[..bytes.len() - 1]), None);
-        assert_eq!(marks.get(&names[1]).map(|mark| mark.oid), Some(4_000_000_000));
-        marks.get_mut(&names[1]).expect("it is marked").entry =
-            Some(Entry { transaction: 3, until: Lsn(70) });
-        bytes.clear();
-        marks.write(&mut bytes);
-        assert_eq!(Marks::read(&bytes), Some(marks.clone()));
-        marks.pass(Lsn(69));
-        assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
-        marks.pass(Lsn(70));
-        let mark = marks.get_mut(&names[0]).expect("it is marked");
-        (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
-        (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
-        for again in [Again::Due, Again::Until(Lsn(90))] {
-            marks.get_mut(&names[0]).expect("it is marked").again = again;
-            bytes.clear();
-            marks.write(&mut bytes);
-            assert_eq!(Marks::read(&bytes), Some(marks.clone()));
-        }
-        assert!(marks.get(&names[0]).is_some_and(|mark| mark.again.may_lack(Lsn(89))));
-        marks.pass(Lsn(90));
-        assert!(marks.get(&names[0]).is_some_and(|mark| mark.again == Again::No));
-        marks.keep([&names[1]]);
-        assert_eq!((marks.get(&names[0]), marks.get(&names[1]).is_some()), (None, true));
     }
 }

@@ -1,11 +1,12 @@
 //! Columns that rows have other values in, or at all, though nothing was written anew.
 //!
 //! A generated column that is none any more keeps its values, and the stream and the load had none of them. A decimal that
-//! lost its bound has another type at the destination, where rows from before have no value in it. The catalog does not
-//! say what a column was; so it is remembered.
+//! lost its bound has another type at the destination, where rows from before have no value in it. A type may take the bytes of
+//! another one and write them otherwise. The catalog does not say what a column was; so it is remembered.
 
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::mark::Mark;
+use crate::mark::written_forms::WrittenForms;
 
 /// What became of columns since the table was marked.
 pub(crate) fn causes(table: &CatalogTable, mark: &Mark) -> Vec<String> {
@@ -21,7 +22,22 @@ pub(crate) fn causes(table: &CatalogTable, mark: &Mark) -> Vec<String> {
     };
     let stored = told(&mut table.columns.iter().filter(is_stored), "are generated no longer");
     let freed = told(&mut table.columns.iter().filter(is_freed), "hold decimals of any size now");
-    stored.into_iter().chain(freed).collect()
+    let mut written = written_otherwise(table, mark).filter(|column| column.key == 0);
+    let written = told(&mut written, "have types now that write the values they hold otherwise");
+    stored.into_iter().chain(freed).chain(written).collect()
+}
+
+/// Columns whose types were changed to ones that take the bytes of the old ones and write them otherwise.
+pub(crate) fn written_otherwise<'t>(
+    table: &'t CatalogTable,
+    mark: &Mark,
+) -> impl Iterator<Item = &'t CatalogColumn> {
+    let before: Option<&WrittenForms> = mark.written.as_ref().filter(|_| table.file == mark.file);
+    // Of a table that loads, all columns may be at the destination.
+    let was_there =
+        |column: &CatalogColumn| mark.delivered.is_empty() || mark.delivered.contains(column.attribute);
+    let differs = move |column: &&CatalogColumn| before.is_some_and(|before| before.differ(column));
+    table.columns.iter().filter(move |column| was_there(column)).filter(differs)
 }
 
 #[cfg(test)]
@@ -35,13 +51,17 @@ mod tests {
         CatalogColumn { type_oid: 1700, type_modifier, ..fixture::column(attribute, "n") }
     }
 
-    fn told(before: [CatalogColumn; 2], after: [CatalogColumn; 2], delivered: &[i32]) -> Vec<String> {
+    fn marked(before: [CatalogColumn; 2], delivered: &[i32]) -> Mark {
         let table = fixture::table(before);
         let mut marks = Marks::new(1);
         marks.add(&table.name, 1, 50, delivered.iter().copied().collect());
         let mark = marks.get_mut(&table.name).expect("it is marked");
         mark.see(&table);
-        causes(&fixture::table(after), mark)
+        mark.clone()
+    }
+
+    fn told(before: [CatalogColumn; 2], after: [CatalogColumn; 2], delivered: &[i32]) -> Vec<String> {
+        causes(&fixture::table(after), &marked(before, delivered))
     }
 
     #[test]
@@ -53,6 +73,38 @@ mod tests {
         assert_eq!(told([id(), generated()], [id(), stored()], &[1, 2]), [""; 0]);
         assert_eq!(told([id(), generated()], [id(), generated()], &[1]), [""; 0]);
         assert_eq!(told([id(), stored()], [id(), stored()], &[1]), [""; 0]);
+    }
+
+    #[test]
+    fn a_type_that_writes_what_it_holds_otherwise_is_told_of_a_column_that_was_there() {
+        const INT4: u32 = 43;
+        const OID: u32 = 1799;
+        const TEXT: u32 = 47;
+        let id = || fixture::column(1, "id");
+        let column = |written_by| CatalogColumn { written_by, ..fixture::column(2, "v") };
+        for (before, after, is_told) in [
+            (INT4, OID, true),
+            (OID, INT4, true),
+            (OID, 2217, true),
+            (20_000, 20_001, true),
+            (OID, OID, false),
+            (TEXT, 1047, false),
+        ] {
+            let told = |delivered: &[i32]| told([id(), column(before)], [id(), column(after)], delivered);
+            assert_eq!(told(&[1, 2]).len(), usize::from(is_told), "{before} to {after}");
+            assert_eq!(told(&[]).len(), usize::from(is_told), "{before} to {after}, while it loads");
+            assert_eq!(told(&[1]), [""; 0], "{before} to {after}");
+        }
+        // Rows that were written anew are told as such, and keys are not read again.
+        let mark = marked([id(), column(INT4)], &[1, 2]);
+        let written_anew = CatalogTable { file: 51, ..fixture::table([id(), column(OID)]) };
+        assert_eq!(causes(&written_anew, &mark), [""; 0]);
+        let in_key = fixture::table([id(), CatalogColumn { key: 1, ..column(OID) }]);
+        assert_eq!(causes(&in_key, &mark), [""; 0]);
+        assert_eq!(written_otherwise(&in_key, &mark).count(), 1);
+        let mut unknown = mark;
+        unknown.written = None;
+        assert_eq!(causes(&fixture::table([id(), column(OID)]), &unknown), [""; 0]);
     }
 
     #[test]

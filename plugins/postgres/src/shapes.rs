@@ -138,6 +138,9 @@ fn read(reads: &mut impl Reads, types: &BTreeSet<u32>) -> Result<(BTreeMap<u32, 
              (SELECT t.typbasetype AS oid WHERE t.typtype = 'd'
               UNION ALL SELECT t.typelem WHERE t.typtype = 'b'
               UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range AS r WHERE t.typtype = 'r' AND r.rngtypid = t.oid
+              UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend AS d
+                        WHERE t.typtype = 'm' AND d.deptype = 'i' AND d.objid = t.oid AND d.refclassid = d.classid
+                          AND d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
               UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute AS a
                         WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) AS i
            WHERE i.oid >= {FIRST_MADE}::oid)

@@ -210,8 +210,11 @@ impl<P: Peer> PostgresSource<P> {
         for mapping in &self.settings.tables {
             if let Some(table) = tables.get(&mapping.name) {
                 let delivered = mapped::attributes(table, mapping, published.get(&mapping.name));
+                let columns = table.columns.iter().filter(|column| delivered.contains(column.attribute));
+                let names = columns.map(|column| (column.attribute, column.name.as_str())).collect();
                 marks.add(&mapping.name, table.oid, table.file, delivered);
                 let mark = marks.get_mut(&mapping.name).expect("it was added");
+                mark.names = names;
                 mark.see(table);
                 mark.filtered_by =
                     Some(published.get(&mapping.name).map_or(0, |published| published.filtered_by));

@@ -168,6 +168,12 @@ pub(crate) fn note_rows(
         .map(|cause| format!("the rows of {name} were written anew by {cause}"));
     let causes = rewritten.map_or_else(|| restated::causes(table, mark), |cause| vec![cause]);
     note_causes(mark, &causes, rereads);
+    let in_key = restated::written_otherwise(table, mark).find(|column| column.key != 0);
+    if let Some(CatalogColumn { name: column, .. }) = in_key {
+        warn_of_keys(&format!(
+            "column {column} of {name} has a type now that writes the values it holds otherwise"
+        ));
+    }
     mark.see(table);
 }
 
@@ -229,16 +235,20 @@ fn note_types(
     };
     let in_key = causes(&mut wanted_columns(mapping, table).filter(|column| column.key != 0));
     if !in_key.is_empty() {
-        log::warn(&format!(
-            "{}. It identifies rows, and the server does not publish what they are called now: rows from before keep their \
-             keys at the destination, and may be there twice once they change. Resync the mirror",
-            in_key.join(", and ")
-        ));
+        warn_of_keys(&in_key.join(", and "));
         return;
     }
     if let Some(mark) = marks.get_mut(name) {
         note_causes(mark, &causes(&mut wanted_columns(mapping, table)), rereads);
     }
+}
+
+/// Says that rows from before are called otherwise now.
+fn warn_of_keys(causes: &str) {
+    log::warn(&format!(
+        "{causes}. It identifies rows, and the server does not publish what they are called now: rows from before keep their \
+         keys at the destination, and may be there twice once they change. Resync the mirror"
+    ));
 }
 
 /// Notes which partitions a table got, whose rows are then to be read where that is wanted, and says what became of others.

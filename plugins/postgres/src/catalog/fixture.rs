@@ -10,6 +10,7 @@ pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
         name: name.to_owned(),
         type_oid: 23,
         type_modifier: -1,
+        written_by: 43,
         not_null: false,
         generated: false,
         defined_by: 0,

@@ -11,6 +11,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogTable, Kind};
 use crate::mapped::Mapped;
 use crate::mark::Mark;
+use crate::mark::column_names::ColumnNames;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication::narrowed;
 use crate::settings::MappedTable;
@@ -27,6 +28,8 @@ pub(super) struct Described<'a> {
     pub(super) leaf: Option<&'a Leaf>,
     /// The columns that the stream last said it has.
     pub(super) delivered: &'a Attributes,
+    /// What those were called, as far as it is known.
+    pub(super) names: &'a ColumnNames,
     /// The columns that were generated when that was last looked at, and those of before that are gone.
     pub(super) generated: &'a Attributes,
     /// Those of them that are stored by now, and may not have been delivered since.
@@ -119,6 +122,7 @@ impl Described<'_> {
             (None, Some(leaf)) => Known {
                 before: leaf.before.as_ref(),
                 delivered: &leaf.delivered,
+                names: &leaf.names,
                 generated: &leaf.generated,
                 stored: &leaf.stored,
                 ..self.known(&leaf.catalog, mapping)
@@ -132,11 +136,14 @@ impl Described<'_> {
             None => Some(numbers),
         };
         let is_unclear = leaf.is_some_and(|leaf| leaf.is_unclear(self.writer));
-        let told = known.numbers(columns).filter(|_| !is_unclear).and_then(of_table);
-        if let Some(numbers) = told {
-            return Ok(numbers.into_iter().map(Which::Number).collect());
+        let told = |known: Known<'_>| known.numbers(columns).filter(|_| !is_unclear).and_then(of_table);
+        let all = |numbers: Vec<i32>| numbers.into_iter().map(Which::Number).collect();
+        if let Some(numbers) = told(known) {
+            return Ok(all(numbers));
         }
-        let certain = self.certain(&known, columns).and_then(of_table).ok_or_else(|| unclear(mapping))?;
+        let Some(certain) = self.certain(&known, columns).and_then(of_table) else {
+            return told(Known { believes: true, ..known }).map(all).ok_or_else(|| unclear(mapping));
+        };
         let certain = certain.into_iter().map(Which::Number);
         Ok(certain.chain(std::iter::repeat(Which::Unclear)).take(columns.len()).collect())
     }
@@ -146,11 +153,13 @@ impl Described<'_> {
             catalog,
             before: self.before,
             delivered: self.delivered,
+            names: self.names,
             generated: self.generated,
             stored: self.stored,
             excluded: &mapping.exclude,
             is_whole: self.is_whole,
             writer: self.writer,
+            believes: false,
         }
     }
 

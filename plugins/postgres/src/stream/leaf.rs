@@ -10,6 +10,7 @@ use tarn_batch::{Column, Table};
 use super::succession::compare;
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable, Dropped};
+use crate::mark::column_names::ColumnNames;
 use crate::pgoutput::RelationColumn;
 
 /// A partition with those columns that its table has or had, numbered anew without gaps.
@@ -18,6 +19,8 @@ pub(super) struct Leaf {
     pub(super) catalog: CatalogTable,
     /// What the stream had last of these.
     pub(super) delivered: Attributes,
+    /// What those were called, as far as it is known.
+    pub(super) names: ColumnNames,
     pub(super) generated: Attributes,
     pub(super) stored: Attributes,
     /// The partition as its message before described it.
@@ -33,6 +36,7 @@ pub(super) struct Leaf {
 pub(super) struct Root<'a> {
     pub(super) catalog: &'a CatalogTable,
     pub(super) delivered: &'a Attributes,
+    pub(super) names: &'a ColumnNames,
     pub(super) generated: &'a Attributes,
     pub(super) stored: &'a Attributes,
     /// The partition as its message before described it.
@@ -78,6 +82,10 @@ impl Leaf {
         of_root.sort_unstable();
         let place = |own: i32| of_root.iter().position(|(known, _)| *known == own);
         let number = |own: i32| place(own).and_then(|at| i32::try_from(at + 1).ok()).unwrap_or(0);
+        let own = |root: i32| {
+            let at = of_root.iter().position(|(_, known)| *known == root)?;
+            i32::try_from(at + 1).ok()
+        };
         let known = |set: &Attributes| -> Attributes {
             let there = of_root.iter().filter(|(own, root)| is_there.contains(own) && set.contains(*root));
             there.map(|(own, _)| number(*own)).collect()
@@ -85,6 +93,7 @@ impl Leaf {
         let mut new = Self {
             catalog: renumbered(leaf, root.catalog, number),
             delivered: known(root.delivered),
+            names: root.names.renumbered(own),
             generated: known(root.generated),
             stored: known(root.stored),
             before: root.before.map(|before| table_of(before, &of_root)),
@@ -211,6 +220,7 @@ mod tests {
         let root = Root {
             catalog: root,
             delivered: &delivered,
+            names: &ColumnNames::default(),
             generated: &generated,
             stored: &generated,
             before: None,
@@ -220,11 +230,13 @@ mod tests {
             catalog: &leaf.catalog,
             before: None,
             delivered: &leaf.delivered,
+            names: &leaf.names,
             generated: &leaf.generated,
             stored: &leaf.stored,
             excluded: &[],
             is_whole: true,
             writer: Some(writer),
+            believes: false,
         };
         let columns = message.iter().map(|&name| RelationColumn {
             in_key: false,
@@ -286,7 +298,14 @@ mod tests {
     fn a_partition_that_has_not_its_tables_columns_is_looked_at_once_more() {
         let root = catalog(&[(1, "id"), (2, "v")], &[]);
         let none = Attributes::default();
-        let root = Root { catalog: &root, delivered: &none, generated: &none, stored: &none, before: None };
+        let root = Root {
+            catalog: &root,
+            delivered: &none,
+            names: &ColumnNames::default(),
+            generated: &none,
+            stored: &none,
+            before: None,
+        };
         assert!(Leaf::new(&catalog(&[(1, "id")], &[]), root).is_none());
         assert!(Leaf::new(&catalog(&[(1, "id"), (2, "w")], &[]), root).is_none());
     }

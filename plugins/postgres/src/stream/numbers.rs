@@ -11,15 +11,19 @@ use tarn_batch::Table;
 use super::succession::{Told, compare};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
+use crate::mark::column_names::ColumnNames;
 use crate::pgoutput::RelationColumn;
 
 /// What is known when a message comes.
+#[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) catalog: &'a CatalogTable,
     /// The table as the message before described it.
     pub(super) before: Option<&'a Table>,
     /// The columns that the stream last said the table has; none where that is not known.
     pub(super) delivered: &'a Attributes,
+    /// What those were called, as far as it is known.
+    pub(super) names: &'a ColumnNames,
     /// The columns that were generated, those that are gone included.
     pub(super) generated: &'a Attributes,
     /// Columns that were generated, are stored by now, and may not have been delivered since.
@@ -30,6 +34,8 @@ pub(super) struct Known<'a> {
     pub(super) is_whole: bool,
     /// The transaction whose rows follow the message, the lower 32 bits of its number.
     pub(super) writer: Option<u32>,
+    /// Whether the numbers of transactions are believed where names do not contradict them.
+    pub(super) believes: bool,
 }
 
 impl Known<'_> {
@@ -253,11 +259,13 @@ mod tests {
             catalog,
             before: None,
             delivered: &delivered,
+            names: &ColumnNames::default(),
             generated: &Attributes::default(),
             stored: &Attributes::default(),
             excluded: &[],
             is_whole: false,
             writer: None,
+            believes: false,
         };
         known.numbers(&columns).expect("they are told apart")
     }

@@ -265,11 +265,15 @@ impl Relations {
             if let Some(mark) = self.marks.get(&name) {
                 replicated.entry = mark.entry;
                 replicated.again = mark.again;
-                let said = replicated.attributes().filter(|_| turn == Turn::First);
-                if let Some(said) = said.filter(|said| *said != mark.delivered)
+                let columns = &replicated.table().columns;
+                let said = replicated.attributes().filter(|_| turn == Turn::First).map(|said| {
+                    (said, columns.iter().map(|column| (column.attribute, column.name.as_str())).collect())
+                });
+                if let Some((delivered, names)) = said
+                    && (&delivered, &names) != (&mark.delivered, &mark.names)
                     && let Some(mark) = self.marks.change().get_mut(&name)
                 {
-                    mark.delivered = said;
+                    (mark.delivered, mark.names) = (delivered, names);
                 }
             }
         }

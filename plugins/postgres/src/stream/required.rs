@@ -83,6 +83,7 @@ mod tests {
     use super::*;
     use crate::attributes::Attributes;
     use crate::catalog::{CatalogColumn, CatalogTable, fixture};
+    use crate::mark::column_names::ColumnNames;
     use crate::pgoutput::RelationColumn;
 
     fn catalog(columns: &[(i32, &str)]) -> CatalogTable {
@@ -104,11 +105,13 @@ mod tests {
             catalog,
             before: None,
             delivered: &delivered,
+            names: &ColumnNames::default(),
             generated: &Attributes::default(),
             stored: &Attributes::default(),
             excluded: &[],
             is_whole,
             writer: None,
+            believes: false,
         };
         known.numbers(&columns.collect::<Vec<_>>()).expect("they are told apart")
     }

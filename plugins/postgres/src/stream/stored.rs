@@ -49,6 +49,7 @@ mod tests {
     use super::*;
     use crate::attributes::Attributes;
     use crate::catalog::fixture;
+    use crate::mark::column_names::ColumnNames;
 
     const BEFORE: u32 = 10;
     const STORED: u32 = 20;
@@ -68,11 +69,13 @@ mod tests {
             catalog: &fixture::table(columns),
             before: None,
             delivered: &[1, 2].into_iter().collect(),
+            names: &ColumnNames::default(),
             generated: &Attributes::default(),
             stored: &[3].into_iter().collect(),
             excluded: &[],
             is_whole: true,
             writer: Some(writer),
+            believes: false,
         };
         known.numbers(&message.iter().map(columns_of).collect::<Vec<_>>())
     }

@@ -62,6 +62,9 @@ impl Known<'_> {
             _ => lists[done].as_ref(),
         };
         match (told, fitting.as_slice()) {
+            (Some(told), _) if !self.believes && self.may_precede(told, &lists[..done], columns, named) => {
+                Told::Unclear
+            }
             (Some(told), fitting) if fits(done, told) || fitting.is_empty() => Told::Numbers(told.clone()),
             (None, fitting) if !fitting.is_empty() => {
                 let may_be = |list: &&&Vec<i32>| !list.iter().zip(others).any(|(list, other)| list == other);
@@ -170,19 +173,44 @@ impl Known<'_> {
             .is_some_and(|(defined, dropped)| defined > dropped)
     }
 
-    /// Whether what is known leaves it open that a column has this name: one that the stream had not yet may have had any. Of one
-    /// that it had, the message before says; without one every name would have to be doubted that came after a drop.
+    /// Whether a message may be from before drops by transactions with smaller numbers: they may have waited for the table, while
+    /// one that had read it wrote to it. Where the columns have the names that they had before these, nothing tells; but a
+    /// message that comes after another one, with the names of now, comes because something has changed.
+    fn may_precede(
+        &self,
+        told: &[i32],
+        earlier: &[Option<Vec<i32>>],
+        columns: &[RelationColumn<'_>],
+        named: &[i32],
+    ) -> bool {
+        let differing = |other: &[i32]| -> Vec<usize> {
+            (0..columns.len()).filter(|&at| told[at] != other[at]).collect()
+        };
+        let may_be = |other: &[i32]| {
+            let differing = differing(other);
+            let is_new = self.before.is_some() && differing.iter().all(|&at| named[at] == told[at]);
+            let was_called = |&at: &usize| self.was_called(other[at], columns[at].name) == Some(true);
+            !differing.is_empty() && !is_new && differing.iter().all(was_called)
+        };
+        earlier.iter().flatten().any(|other| may_be(other))
+    }
+
+    /// Whether a column that the stream had was called so last; nothing where that is not known.
+    fn was_called(&self, number: i32, name: &str) -> Option<bool> {
+        let mut before = self.before.into_iter().flat_map(|before| &before.columns);
+        let known = before.find(|known| known.attribute == number).map(|known| known.name == name);
+        known.or_else(|| self.names.allow(number, name))
+    }
+
+    /// Whether what is known leaves it open that a column has this name: one that the stream had not yet may have had any.
     fn may_be_called(&self, number: i32, name: &str) -> bool {
-        let known =
-            self.before.and_then(|before| before.columns.iter().find(|known| known.attribute == number));
-        known.map_or(!self.delivered.contains(number), |known| known.name == name)
+        self.was_called(number, name).unwrap_or(!self.delivered.contains(number))
     }
 
     /// Whether a column had another name where the lists differ first, so that the message does not mean it.
     fn was_named_otherwise(&self, columns: &[RelationColumn<'_>], told: &[i32], other: &[i32]) -> bool {
         let differs = (0..columns.len()).find(|&at| told[at] != other[at]);
-        let Some((at, before)) = differs.zip(self.before) else { return false };
-        before.columns.iter().any(|column| column.attribute == told[at] && column.name != columns[at].name)
+        differs.is_some_and(|at| self.was_called(told[at], columns[at].name) == Some(false))
     }
 }
 
@@ -198,6 +226,7 @@ mod tests {
     use super::*;
     use crate::attributes::Attributes;
     use crate::catalog::{CatalogTable, fixture};
+    use crate::mark::column_names::ColumnNames;
 
     fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
         let table = fixture::table(columns.iter().map(|&(attribute, name)| CatalogColumn {
@@ -214,7 +243,8 @@ mod tests {
         CatalogTable { attributes_made: made.unwrap_or(0), dropped, ..table }
     }
 
-    /// What a message of a transaction means, where the stream had these columns, under these names if they are known.
+    /// What a message of a transaction means, where the stream had these columns, under these names; a fresh one remembers these,
+    /// and has had no message.
     struct Case<'a> {
         now: &'a CatalogTable,
         delivered: &'a [(i32, &'a str)],
@@ -252,11 +282,13 @@ mod tests {
                 catalog: self.now,
                 before: (!self.is_fresh).then_some(&before),
                 delivered: &delivered,
+                names: &self.delivered.iter().copied().collect(),
                 generated: &generated,
                 stored: &Attributes::default(),
                 excluded: &excluded,
                 is_whole: true,
                 writer: Some(writer),
+                believes: false,
             };
             let columns = message.iter().map(|&(name, type_oid)| RelationColumn {
                 in_key: false,
@@ -325,6 +357,12 @@ mod tests {
         assert_eq!(case(true, same).numbers(BEFORE, &["id", "a"]), None);
         assert_eq!(case(false, same).numbers(BEFORE, &["id", "a"]), None);
         assert_eq!(case(false, same).numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
+        // The drop may have waited for a transaction that began later.
+        assert_eq!(case(true, same).numbers(AFTER, &["id", "a"]), None);
+        assert_eq!(case(true, other).numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
+        for is_fresh in [true, false] {
+            assert_eq!(case(is_fresh, other).numbers(AFTER, &["id", "z"]), None);
+        }
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
@@ -339,11 +377,13 @@ mod tests {
                 catalog: now,
                 before: None,
                 delivered: &delivered,
+                names: &ColumnNames::default(),
                 generated: &Attributes::default(),
                 stored: &Attributes::default(),
                 excluded: &excluded,
                 is_whole: true,
                 writer: Some(BEFORE),
+                believes: false,
             };
             let columns = message.iter().map(|&name| RelationColumn {
                 in_key: false,
@@ -418,10 +458,10 @@ mod tests {
             Case { now: &now, delivered, excluded: &[], generated: &[], is_fresh }
                 .numbers(DROP, &["id", name])
         };
-        assert_eq!(case(false, "c", &[(1, "id"), (2, "c")]), None);
-        assert_eq!(case(false, "b", &[(1, "id"), (2, "c")]), Some(vec![1, 3]));
-        // The dropped one was made in the transaction, too.
         for is_fresh in [false, true] {
+            assert_eq!(case(is_fresh, "c", &[(1, "id"), (2, "c")]), None);
+            assert_eq!(case(is_fresh, "b", &[(1, "id"), (2, "c")]), Some(vec![1, 3]));
+            // The dropped one was made in the transaction, too.
             assert_eq!(case(is_fresh, "c", &[(1, "id")]), None);
         }
     }

@@ -78,6 +78,41 @@ fn a_column_that_may_be_either_of_two_is_left_out_until_the_rows_are_read_again(
     source.teardown().expect("no failure");
 }
 
+#[test]
+fn a_column_that_a_transaction_uses_and_makes_again_is_left_out_also_where_nothing_was_described_before() {
+    let mut source = behind(
+        "either_of_one",
+        Rereads::All,
+        &[
+            "BEGIN; INSERT INTO $t VALUES (1, 1, 1); ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int; INSERT INTO $t VALUES (2, 2, 2); COMMIT",
+        ],
+    );
+    let columns = columns_until(&mut source, &[&["1", "1", "NULL"], &["2", "2", "2"]]);
+    assert_eq!(columns, [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_of_a_transaction_that_the_change_waited_for_is_left_out() {
+    let server = server();
+    for (name, added) in [("waited_for", "a"), ("waited_for_another", "b")] {
+        server.query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, v int, a int)"));
+        let mut source = source(server, config(name, &[&format!("public.{name}")]));
+        source.schema().expect("the schema");
+        let start = source.setup().expect("a slot");
+        source.open(&start).expect("the stream");
+        // It has its number after that of the change, and comes to the table before it.
+        let (mut changing, mut writing) = (server.session(), server.session());
+        changing.query("BEGIN; SELECT txid_current()");
+        writing.query(&format!("INSERT INTO {name} VALUES (1, 1, 1)"));
+        changing.query(&format!("ALTER TABLE {name} DROP a; ALTER TABLE {name} ADD {added} int; COMMIT"));
+        source.open(&start).expect("the stream");
+        let columns = columns_until(&mut source, &[&["1", "1", "NULL"]]);
+        assert_eq!(columns, [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), (added, 4)])]);
+        source.teardown().expect("no failure");
+    }
+}
+
 fn named(columns: &[(&str, i32)]) -> Vec<(String, i32)> {
     columns.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
 }

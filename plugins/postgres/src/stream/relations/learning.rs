@@ -8,6 +8,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogColumn, CatalogTable};
 use crate::fill;
 use crate::mapped::Mapped;
+use crate::mark::column_names::ColumnNames;
 use crate::mark::{Again, Mark};
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
@@ -107,13 +108,14 @@ impl Relations {
     ) -> Result<Replicated, Failure> {
         let oid = said.relation.oid;
         let mark = self.marks.get(&mapping.name);
-        let unknown = Attributes::default();
+        let (unknown, nameless) = (Attributes::default(), ColumnNames::default());
         let delivered = mark.map_or(&unknown, |mark| &mark.delivered);
+        let names = mark.map_or(&nameless, |mark| &mark.names);
         let generated = mark.map_or(&unknown, |mark| &mark.generated);
         let stored = mark.map_or(&unknown, |mark| &mark.stored);
         let before = self.mapped(oid).map(Replicated::table);
         let root = catalog.filter(|catalog| catalog.oid != oid);
-        let leaf = match root.map(|catalog| Root { catalog, delivered, generated, stored, before }) {
+        let leaf = match root.map(|catalog| Root { catalog, delivered, names, generated, stored, before }) {
             Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
             _ => None,
         };
@@ -123,6 +125,7 @@ impl Relations {
             root: root.and_then(|root| self.mapped(root.oid)),
             leaf: leaf.as_ref(),
             delivered,
+            names,
             generated,
             stored,
             is_whole: self.is_whole(oid, said.writer, side, settings)?,
@@ -175,8 +178,11 @@ impl Relations {
         rereads: Rereads,
     ) {
         if let Some(catalog) = catalog {
-            let is_as_marked =
-                |mark: &Mark| mark.file == catalog.file && restated::causes(catalog, mark).is_empty();
+            let is_as_marked = |mark: &Mark| {
+                mark.file == catalog.file
+                    && restated::causes(catalog, mark).is_empty()
+                    && restated::written_otherwise(catalog, mark).next().is_none()
+            };
             if !self.marks.get(&mapping.name).is_none_or(is_as_marked) {
                 let said = &replicated.mapped.table.columns;
                 let is_said =
