@@ -63,6 +63,7 @@ pub(crate) struct CatalogColumn {
     pub(crate) name: String,
     pub(crate) type_oid: u32,
     pub(crate) type_modifier: i32,
+    pub(crate) layout: Layout,
     /// The function that writes its values.
     pub(crate) written_by: u32,
     pub(crate) not_null: bool,
@@ -87,6 +88,17 @@ pub(crate) struct Dropped {
     pub(crate) dropped_by: u32,
     /// The command of that transaction that did, likewise.
     pub(crate) dropped_at: Option<u32>,
+    pub(crate) layout: Layout,
+}
+
+/// How values of a column lie in its rows: what the catalog keeps of the type of one that was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// In bytes; negative where values have lengths of their own.
+    pub(crate) length: i32,
+    /// The catalog's letter.
+    pub(crate) alignment: char,
+    pub(crate) type_modifier: i32,
 }
 
 /// What rows hold in a column that was added after them, as far as the catalog knows.
@@ -203,7 +215,8 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                          WHERE l.atthasmissing) AS m)
                 END,
                 a.atthasdef OR a.attidentity <> '', c.relnatts, a.attisdropped, d.xmin,
-                CASE WHEN a.xmax = '0'::xid THEN a.cmin END, t.typoutput::oid
+                CASE WHEN a.xmax = '0'::xid THEN a.cmin END, t.typoutput::oid,
+                a.attlen, a.attalign
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -225,6 +238,7 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                 attribute: number(row, 6)?,
                 dropped_by: number(row, 13)?,
                 dropped_at: number_or_null(row, 20)?,
+                layout: layout(row)?,
             });
         } else if row.get(6).is_some_and(Option::is_some) {
             table.columns.push(column(row)?);
@@ -264,6 +278,7 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
         name: text(row, 7)?.to_owned(),
         type_oid: number(row, 8)?,
         type_modifier: number(row, 9)?,
+        layout: layout(row)?,
         written_by: number(row, 21)?,
         not_null: flag(row, 10),
         generated: flag(row, 11),
@@ -276,6 +291,14 @@ fn column(row: &Row) -> Result<CatalogColumn, Failure> {
             None => Earlier::Null,
         },
         key: number(row, 12)?,
+    })
+}
+
+fn layout(row: &Row) -> Result<Layout, Failure> {
+    Ok(Layout {
+        length: number(row, 22)?,
+        alignment: text(row, 23)?.chars().next().unwrap_or('?'),
+        type_modifier: number(row, 9)?,
     })
 }
 

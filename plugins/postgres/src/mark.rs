@@ -35,6 +35,8 @@ pub(crate) struct Mark {
     pub(crate) delivered: Attributes,
     /// What those were called, as far as it is known.
     pub(crate) names: ColumnNames,
+    /// Columns that the mirror leaves out by their names, under whichever they have now, and those of before that are gone.
+    pub(crate) excluded: Attributes,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
     /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
@@ -66,6 +68,7 @@ impl Mark {
             file,
             delivered,
             names: ColumnNames::default(),
+            excluded: Attributes::default(),
             entry: None,
             generated: Attributes::default(),
             stored: Attributes::default(),
@@ -105,6 +108,11 @@ impl Mark {
         self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
         self.written = Some(WrittenForms::of(&table.columns));
+    }
+
+    /// Notes columns that the mirror leaves out.
+    pub(crate) fn exclude(&mut self, columns: impl IntoIterator<Item = i32>) {
+        self.excluded = self.excluded.numbers().chain(columns).collect();
     }
 
     /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. One that is

@@ -133,6 +133,11 @@ pub(crate) fn look<P: Peer>(
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
         }
     }
+    for mapping in settings.tables.iter().filter(|mapping| !mapping.exclude.is_empty()) {
+        if let Some((mark, table)) = marks.get_mut(&mapping.name).zip(tables.get(&mapping.name)) {
+            mark.exclude(mapping.excluded_of(table));
+        }
+    }
     let written_otherwise = marks.shapes.look(side, types_of(settings, &tables))?;
     if !written_otherwise.is_empty() {
         for mapping in &settings.tables {

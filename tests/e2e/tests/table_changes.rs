@@ -291,7 +291,7 @@ fn a_column_that_is_left_out_stays_out_under_another_name() {
         .postgres
         .query("ALTER TABLE items RENAME secret TO open; INSERT INTO items VALUES (1001, 'new', 'told')");
     scene.wait_for_state("items", "STATUS_FAILED");
-    wait_for_line(&scene, &["secret, which is left out, is not there any more, and open is new"]);
+    wait_for_line(&scene, &["secret, which is left out, is called open by now"]);
     scene.wait_for_target(
         "SELECT count() FROM system.columns
          WHERE database = currentDatabase() AND table = 'items' AND name = 'open'",

@@ -1,7 +1,10 @@
 //! Tables for unit tests.
 
-use super::{CatalogColumn, CatalogTable, Earlier, Identity, Kind};
+use super::{CatalogColumn, CatalogTable, Dropped, Earlier, Identity, Kind, Layout};
 use crate::table_name::TableName;
+
+/// How integers lie in rows.
+const INTEGER: Layout = Layout { length: 4, alignment: 'i', type_modifier: -1 };
 
 /// An integer that may be NULL, in no key.
 pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
@@ -10,6 +13,7 @@ pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
         name: name.to_owned(),
         type_oid: 23,
         type_modifier: -1,
+        layout: INTEGER,
         written_by: 43,
         not_null: false,
         generated: false,
@@ -19,6 +23,11 @@ pub(crate) fn column(attribute: i32, name: &str) -> CatalogColumn {
         earlier: Earlier::Null,
         key: 0,
     }
+}
+
+/// An integer that was dropped by a transaction, nobody knows by which of its commands.
+pub(crate) fn dropped(attribute: i32, dropped_by: u32) -> Dropped {
+    Dropped { attribute, dropped_by, dropped_at: None, layout: INTEGER }
 }
 
 /// `public.t`, an ordinary table that never had another column.

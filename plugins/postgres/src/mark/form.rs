@@ -4,7 +4,7 @@
 //! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table;
 //! - how many tables have columns that are [written](WrittenForms::write) in a way to be noted, or not looked at (4), and each
 //!   with these;
-//! - how many have columns that are [stored](Mark::stored) by now (4), and each with the set of these;
+//! - how many have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these;
 //! - the [shapes](crate::shapes::Shapes::write) of types;
 //! - how many have generated columns, bounded decimals or a condition on rows (4), and each with the two sets of columns and
 //!   the condition's transaction (4);
@@ -42,11 +42,13 @@ impl Marks {
             out.extend_from_slice(&mark.name.to_le_bytes());
             WrittenForms::write(mark.written.as_ref(), out);
         }
-        let stored: Vec<&Mark> = self.tables.iter().filter(|mark| !mark.stored.is_empty()).collect();
+        let has_any = |mark: &&Mark| !mark.stored.is_empty() || !mark.excluded.is_empty();
+        let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
         write_count(stored.len(), out);
         for mark in stored {
             out.extend_from_slice(&mark.name.to_le_bytes());
             mark.stored.write(out);
+            mark.excluded.write(out);
         }
         self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
@@ -122,13 +124,14 @@ impl Marks {
         for _ in 0..u32::from_le_bytes(*count) {
             let (name, after) = rest.split_first_chunk()?;
             let (columns, after) = Attributes::read(after)?;
-            stored.push((u64::from_le_bytes(*name), columns));
+            let (excluded, after) = Attributes::read(after)?;
+            stored.push((u64::from_le_bytes(*name), columns, excluded));
             rest = after;
         }
         let mut marks = Self::read_with_shapes(rest)?;
-        for (name, columns) in stored {
+        for (name, stored, excluded) in stored {
             let at = marks.place(name).ok()?;
-            marks.tables[at].stored = columns;
+            (marks.tables[at].stored, marks.tables[at].excluded) = (stored, excluded);
         }
         Some(marks)
     }
@@ -259,6 +262,7 @@ mod tests {
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
         (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
+        mark.exclude([3, 5]);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

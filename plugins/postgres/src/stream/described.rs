@@ -34,6 +34,8 @@ pub(super) struct Described<'a> {
     pub(super) generated: &'a Attributes,
     /// Those of them that are stored by now, and may not have been delivered since.
     pub(super) stored: &'a Attributes,
+    /// Those that the mirror leaves out, as far as they are known by number.
+    pub(super) excluded: &'a Attributes,
     /// Whether the publication is one that leaves no column out but generated ones.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
@@ -66,10 +68,14 @@ impl Described<'_> {
         let mut decoders = Vec::with_capacity(columns.len());
         let mut cells = Vec::with_capacity(columns.len());
         let mut in_doubt = Vec::new();
+        let mut excluded = Vec::new();
         for (column, which) in columns.iter().zip(self.which(relation, columns, mapping)?) {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
+                if let Which::Number(number) = which {
+                    excluded.push(number);
+                }
                 continue;
             }
             let number = match which {
@@ -100,6 +106,7 @@ impl Described<'_> {
         let id = self.catalog.map_or(relation.oid, |catalog| catalog.oid);
         let mapped = Mapped::new(id, mapping, batch_columns, decoders);
         let mut replicated = Replicated::new(relation.oid, mapped, cells, mapping);
+        replicated.excluded = excluded.into_iter().collect();
         let catalog = self.leaf.map(|leaf| &leaf.catalog).or(self.catalog);
         if let Some(catalog) = catalog.filter(|_| !in_doubt.is_empty()) {
             // One of a partition ends with that of its table.
@@ -123,6 +130,7 @@ impl Described<'_> {
                 before: leaf.before.as_ref(),
                 delivered: &leaf.delivered,
                 names: &leaf.names,
+                unwanted: &leaf.excluded,
                 generated: &leaf.generated,
                 stored: &leaf.stored,
                 ..self.known(&leaf.catalog, mapping)
@@ -157,6 +165,7 @@ impl Described<'_> {
             generated: self.generated,
             stored: self.stored,
             excluded: &mapping.exclude,
+            unwanted: self.excluded,
             is_whole: self.is_whole,
             writer: self.writer,
             believes: false,

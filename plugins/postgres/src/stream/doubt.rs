@@ -67,13 +67,13 @@ impl Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{CatalogColumn, Dropped, fixture};
+    use crate::catalog::{CatalogColumn, fixture};
 
     #[test]
     fn a_doubt_holds_for_transactions_that_no_change_of_a_column_is_between() {
         let column = |number, defined_by| CatalogColumn { defined_by, ..fixture::column(number, "c") };
         let mut catalog = fixture::table([column(1, 500), column(3, 1010)]);
-        catalog.dropped = vec![Dropped { attribute: 2, dropped_by: 1000, dropped_at: None }];
+        catalog.dropped = vec![fixture::dropped(2, 1000)];
         let doubt = |writer| Doubt::new(vec!["a".to_owned()], Some(writer), &catalog);
         for (asked, alike, other) in [
             (900, &[501, 899, 900, 901, 999][..], &[499, 500, 1000, 1001, 1011][..]),

@@ -23,6 +23,7 @@ pub(super) struct Leaf {
     pub(super) names: ColumnNames,
     pub(super) generated: Attributes,
     pub(super) stored: Attributes,
+    pub(super) excluded: Attributes,
     /// The partition as its message before described it.
     pub(super) before: Option<Table>,
     /// The table's number of each; 0 where that is not known of one that is gone.
@@ -39,6 +40,7 @@ pub(super) struct Root<'a> {
     pub(super) names: &'a ColumnNames,
     pub(super) generated: &'a Attributes,
     pub(super) stored: &'a Attributes,
+    pub(super) excluded: &'a Attributes,
     /// The partition as its message before described it.
     pub(super) before: Option<&'a Table>,
 }
@@ -96,6 +98,7 @@ impl Leaf {
             names: root.names.renumbered(own),
             generated: known(root.generated),
             stored: known(root.stored),
+            excluded: known(root.excluded),
             before: root.before.map(|before| table_of(before, &of_root)),
             numbers: of_root.iter().map(|(_, root)| *root).collect(),
             unclear: Vec::new(),
@@ -199,11 +202,7 @@ mod tests {
     use crate::stream::numbers::Known;
 
     fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
-        let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped {
-            attribute,
-            dropped_by,
-            dropped_at: None,
-        });
+        let dropped = dropped.iter().map(|&(attribute, dropped_by)| fixture::dropped(attribute, dropped_by));
         let columns = columns.iter().map(|&(attribute, name)| fixture::column(attribute, name));
         CatalogTable { dropped: dropped.collect(), ..fixture::table(columns) }
     }
@@ -223,6 +222,7 @@ mod tests {
             names: &ColumnNames::default(),
             generated: &generated,
             stored: &generated,
+            excluded: &generated,
             before: None,
         };
         let leaf = Leaf::new(leaf, root).expect("they have the same columns");
@@ -234,6 +234,7 @@ mod tests {
             generated: &leaf.generated,
             stored: &leaf.stored,
             excluded: &[],
+            unwanted: &leaf.excluded,
             is_whole: true,
             writer: Some(writer),
             believes: false,
@@ -304,6 +305,7 @@ mod tests {
             names: &ColumnNames::default(),
             generated: &none,
             stored: &none,
+            excluded: &none,
             before: None,
         };
         assert!(Leaf::new(&catalog(&[(1, "id")], &[]), root).is_none());

@@ -30,6 +30,8 @@ pub(super) struct Known<'a> {
     pub(super) stored: &'a Attributes,
     /// The names of columns that are not wanted, and so never delivered.
     pub(super) excluded: &'a [String],
+    /// Their numbers, as far as they are known, those that have another name now included.
+    pub(super) unwanted: &'a Attributes,
     /// Whether the publication has all columns of the table that are not generated.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow the message, the lower 32 bits of its number.
@@ -91,6 +93,16 @@ impl Known<'_> {
         self.generated.contains(number) && !self.delivered.contains(number) && !self.is_there(number)
     }
 
+    /// Whether messages may have columns that are excluded.
+    pub(super) fn is_any_excluded(&self) -> bool {
+        !self.excluded.is_empty() || !self.unwanted.is_empty()
+    }
+
+    /// Whether a column is excluded, or was under another name.
+    pub(super) fn is_excluded(&self, column: &CatalogColumn) -> bool {
+        self.excluded.contains(&column.name) || self.unwanted.contains(column.attribute)
+    }
+
     fn is_there(&self, number: i32) -> bool {
         self.catalog.columns.iter().any(|column| column.attribute == number)
     }
@@ -136,7 +148,7 @@ impl Known<'_> {
         let may_be = |number: &i32| {
             self.delivered.contains(*number)
                 || self.is_there(*number)
-                || ((*number > greatest || !self.excluded.is_empty()) && !self.was_left_out(*number))
+                || ((*number > greatest || self.is_any_excluded()) && !self.was_left_out(*number))
         };
         (1..=self.catalog.attributes_made).filter(may_be).collect()
     }
@@ -263,6 +275,7 @@ mod tests {
             generated: &Attributes::default(),
             stored: &Attributes::default(),
             excluded: &[],
+            unwanted: &Attributes::default(),
             is_whole: false,
             writer: None,
             believes: false,

@@ -265,15 +265,11 @@ impl Relations {
             if let Some(mark) = self.marks.get(&name) {
                 replicated.entry = mark.entry;
                 replicated.again = mark.again;
-                let columns = &replicated.table().columns;
-                let said = replicated.attributes().filter(|_| turn == Turn::First).map(|said| {
-                    (said, columns.iter().map(|column| (column.attribute, column.name.as_str())).collect())
-                });
-                if let Some((delivered, names)) = said
-                    && (&delivered, &names) != (&mark.delivered, &mark.names)
+                if turn == Turn::First
+                    && !replicated.is_marked(mark)
                     && let Some(mark) = self.marks.change().get_mut(&name)
                 {
-                    (mark.delivered, mark.names) = (delivered, names);
+                    replicated.mark(mark);
                 }
             }
         }

@@ -10,7 +10,8 @@ use crate::catalog::CatalogTable;
 use crate::entry::Entry;
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::mark::Again;
+use crate::mark::column_names::ColumnNames;
+use crate::mark::{Again, Mark};
 use crate::settings::MappedTable;
 use crate::table_name::TableName;
 use crate::value::Decoder;
@@ -32,6 +33,8 @@ pub(crate) struct Replicated {
     pub(super) fills: Vec<Fill>,
     /// Places of columns that the stream had before.
     pub(super) delivered: Vec<usize>,
+    /// Columns that the mirror leaves out, as far as they are known.
+    pub(super) excluded: Attributes,
     /// Whether its columns are what the stream had before.
     pub(super) novelty: Novelty,
     /// Columns that are left out, because it cannot be told which ones of the table they are.
@@ -70,6 +73,7 @@ impl Replicated {
             again: Again::No,
             fills: Vec::new(),
             delivered: Vec::new(),
+            excluded: Attributes::default(),
             novelty: Novelty::None,
             doubt: None,
             index: None,
@@ -122,6 +126,25 @@ impl Replicated {
         let columns = &self.mapped.table.columns;
         let known = self.doubt.is_none() && columns.iter().all(|column| column.attribute != 0);
         known.then(|| columns.iter().map(|column| column.attribute).collect())
+    }
+
+    /// Whether a mark has what is known of its columns.
+    pub(super) fn is_marked(&self, mark: &Mark) -> bool {
+        let is_new = |number: i32| !mark.excluded.contains(number);
+        let is_delivered = |said: Attributes| said == mark.delivered && self.names() == mark.names;
+        !self.excluded.numbers().any(is_new) && self.attributes().is_none_or(is_delivered)
+    }
+
+    /// Has a mark have what is known of its columns.
+    pub(super) fn mark(&self, mark: &mut Mark) {
+        mark.exclude(self.excluded.numbers());
+        if let Some(said) = self.attributes() {
+            (mark.delivered, mark.names) = (said, self.names());
+        }
+    }
+
+    fn names(&self) -> ColumnNames {
+        self.table().columns.iter().map(|column| (column.attribute, column.name.as_str())).collect()
     }
 
     /// The places of its columns that were delivered before and are there still. One that is gone by now may have been

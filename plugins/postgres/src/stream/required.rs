@@ -109,6 +109,7 @@ mod tests {
             generated: &Attributes::default(),
             stored: &Attributes::default(),
             excluded: &[],
+            unwanted: &Attributes::default(),
             is_whole,
             writer: None,
             believes: false,

@@ -73,6 +73,7 @@ mod tests {
             generated: &Attributes::default(),
             stored: &[3].into_iter().collect(),
             excluded: &[],
+            unwanted: &Attributes::default(),
             is_whole: true,
             writer: Some(writer),
             believes: false,

@@ -48,7 +48,7 @@ impl Known<'_> {
         let fits = |done: usize, list: &Vec<i32>| {
             named.iter().zip(list).enumerate().all(|(at, (&name, &list))| {
                 let is_later = || self.is_named_after(name, drops.get(done), writer);
-                name == 0 || name == list || (is_later() && self.may_be_called(list, columns[at].name))
+                name == 0 || name == list || (is_later() && self.may_be_called(list, &columns[at]))
             })
         };
         let those = lists.iter().enumerate().filter_map(|(done, list)| Some((done, list.as_ref()?)));
@@ -89,7 +89,7 @@ impl Known<'_> {
         let dropped = self.catalog.dropped.iter().map(|dropped| dropped.attribute);
         // One that was excluded is like one that was dropped before: the stream had neither.
         let is_doubtful =
-            |number: &i32| self.is_near(*number) || self.was_left_out(*number) || !self.excluded.is_empty();
+            |number: &i32| self.is_near(*number) || self.was_left_out(*number) || self.is_any_excluded();
         let is_there =
             |column: &&CatalogColumn| self.delivered.contains(column.attribute) || self.was_excluded(column);
         let others = self.catalog.columns.iter().filter(|column| !is_there(column));
@@ -110,7 +110,7 @@ impl Known<'_> {
     /// stream had then.
     fn was_excluded(&self, column: &CatalogColumn) -> bool {
         self.is_whole
-            && self.excluded.contains(&column.name)
+            && self.is_excluded(column)
             && !self.delivered.contains(column.attribute)
             && column.attribute < self.delivered.greatest()
             && !column.generated
@@ -128,13 +128,13 @@ impl Known<'_> {
         let live = self.catalog.columns.iter().filter(|column| {
             self.delivered.contains(column.attribute)
                 || named.contains(&column.attribute)
-                || self.excluded.contains(&column.name)
+                || self.is_excluded(column)
                 || (self.is_near(column.attribute) && !column.generated)
         });
         let live = live.map(|column| column.attribute);
         // One that is excluded was never delivered.
         let dropped = still_there.iter().map(|dropped| dropped.attribute).filter(|number| {
-            self.is_near(*number) || (!self.excluded.is_empty() && !self.was_left_out(*number))
+            self.is_near(*number) || (self.is_any_excluded() && !self.was_left_out(*number))
         });
         let mut numbers: Vec<i32> = live.chain(dropped).collect();
         numbers.sort_unstable();
@@ -189,7 +189,10 @@ impl Known<'_> {
         let may_be = |other: &[i32]| {
             let differing = differing(other);
             let is_new = self.before.is_some() && differing.iter().all(|&at| named[at] == told[at]);
-            let was_called = |&at: &usize| self.was_called(other[at], columns[at].name) == Some(true);
+            let was_called = |&at: &usize| {
+                self.was_called(other[at], columns[at].name) == Some(true)
+                    && self.may_be_of_type(other[at], &columns[at])
+            };
             !differing.is_empty() && !is_new && differing.iter().all(was_called)
         };
         earlier.iter().flatten().any(|other| may_be(other))
@@ -202,9 +205,21 @@ impl Known<'_> {
         known.or_else(|| self.names.allow(number, name))
     }
 
-    /// Whether what is known leaves it open that a column has this name: one that the stream had not yet may have had any.
-    fn may_be_called(&self, number: i32, name: &str) -> bool {
-        self.was_called(number, name).unwrap_or(!self.delivered.contains(number))
+    /// Whether what is known leaves it open that a column is that of a message: one that the stream had not yet may have had any
+    /// name.
+    fn may_be_called(&self, number: i32, column: &RelationColumn<'_>) -> bool {
+        self.was_called(number, column.name).unwrap_or(!self.delivered.contains(number))
+            && self.may_be_of_type(number, column)
+    }
+
+    /// Whether a column that was dropped may have had the type that one of a message has.
+    fn may_be_of_type(&self, number: i32, column: &RelationColumn<'_>) -> bool {
+        let dropped = self.catalog.dropped.iter().find(|dropped| dropped.attribute == number);
+        let mut now = self.catalog.columns.iter();
+        let is_same = |now: &&CatalogColumn| {
+            (now.type_oid, now.type_modifier) == (column.type_oid, column.type_modifier)
+        };
+        dropped.zip(now.find(is_same)).is_none_or(|(dropped, now)| dropped.layout == now.layout)
     }
 
     /// Whether a column had another name where the lists differ first, so that the message does not mean it.
@@ -233,11 +248,7 @@ mod tests {
             type_oid: if name == "other type" { 25 } else { 23 },
             ..fixture::column(attribute, name)
         }));
-        let dropped = dropped.iter().map(|&(attribute, dropped_by)| Dropped {
-            attribute,
-            dropped_by,
-            dropped_at: None,
-        });
+        let dropped = dropped.iter().map(|&(attribute, dropped_by)| fixture::dropped(attribute, dropped_by));
         let dropped: Vec<_> = dropped.collect();
         let made = dropped.iter().map(|dropped| dropped.attribute).chain([table.attributes_made]).max();
         CatalogTable { attributes_made: made.unwrap_or(0), dropped, ..table }
@@ -286,6 +297,7 @@ mod tests {
                 generated: &generated,
                 stored: &Attributes::default(),
                 excluded: &excluded,
+                unwanted: &Attributes::default(),
                 is_whole: true,
                 writer: Some(writer),
                 believes: false,
@@ -363,9 +375,15 @@ mod tests {
         for is_fresh in [true, false] {
             assert_eq!(case(is_fresh, other).numbers(AFTER, &["id", "z"]), None);
         }
+        // What was dropped was no integer.
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
+        // What was dropped was no integer.
+        let mut now = now.clone();
+        now.dropped[0].layout.length = 8;
+        let case = Case { now: &now, delivered: same, excluded: &[], generated: &[], is_fresh: true };
+        assert_eq!(case.numbers(AFTER, &["id", "a"]), Some(vec![1, 3]));
     }
 
     #[test]
@@ -381,6 +399,7 @@ mod tests {
                 generated: &Attributes::default(),
                 stored: &Attributes::default(),
                 excluded: &excluded,
+                unwanted: &Attributes::default(),
                 is_whole: true,
                 writer: Some(BEFORE),
                 believes: false,

@@ -4,7 +4,7 @@ use tarn_batch::Op;
 use tarn_harness::Postgres;
 use tarn_sdk::{SourceConfig, SourceTable};
 
-use crate::fixture::{Seen, Source, config, source, stream};
+use crate::fixture::{Seen, Source, config, limits, source, stream};
 use crate::server;
 
 /// A mirror of one new table, streaming.
@@ -267,4 +267,49 @@ fn a_key_whose_text_changes_brings_the_old_one_also_where_the_server_calls_them_
         assert_eq!(seen[2].2, texts(&[new, "<unchanged>"]), "{key}");
         source.teardown().expect("no failure");
     }
+}
+
+/// A stream of a table with a column `secret`, which is left out, that is behind statements, with a row before each and one
+/// after all.
+fn behind_secret(name: &str, statements: &[&str]) -> Source {
+    let server = server();
+    server.query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, secret text, n int)"));
+    let mut config = config(name, &[&format!("public.{name}")]);
+    config.tables[0].exclude = vec!["secret".to_owned()];
+    let mut source = source(server, config);
+    source.schema().expect("the schema");
+    let start = source.setup().expect("a slot");
+    for (id, statement) in statements.iter().chain(&[""]).enumerate() {
+        server.query(&format!("INSERT INTO {name} VALUES ({id}, 'hidden', 7)"));
+        server.query(&statement.replace("$t", name));
+    }
+    source.open(&start).expect("the stream");
+    source
+}
+
+#[test]
+fn a_column_that_is_left_out_is_told_by_its_number_where_it_is_renamed_while_the_stream_lags() {
+    let statements = [
+        "ALTER TABLE $t ADD c text DEFAULT 'c'",
+        "ALTER TABLE $t RENAME secret TO open",
+        "ALTER TABLE $t DROP c",
+    ];
+    let mut source = behind_secret("secret_renamed", &statements);
+    let (seen, _) = stream(&mut source, 2, 10).expect("rows from before");
+    let after: Vec<_> = seen.iter().map(|row| row.after.join(" ")).collect();
+    assert_eq!(after, ["0 7", "1 7 c"]);
+    let failure = source.read(limits(10)).expect_err("it is told");
+    assert_eq!(failure.code, "excluded_column_gone", "{failure}");
+    assert!(failure.message.contains("secret, which is left out, is called open by now"), "{failure}");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_column_that_is_left_out_and_dropped_is_not_taken_for_one_that_is_added() {
+    let mut source =
+        behind_secret("secret_dropped", &["ALTER TABLE $t DROP secret, DROP n, ADD b text, ADD m int"]);
+    let (seen, _) = stream(&mut source, 2, 10).expect("rows");
+    let after: Vec<_> = seen.iter().map(|row| row.after.join(" ")).collect();
+    assert_eq!(after, ["0 7", "1 hidden 7"]);
+    source.teardown().expect("no failure");
 }

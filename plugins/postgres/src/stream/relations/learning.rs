@@ -16,11 +16,12 @@ use crate::publication;
 use crate::restated;
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
+use crate::stream::Turn;
 use crate::stream::described::Described;
+use crate::stream::excluded::require_there;
 use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
-use crate::stream::{Turn, excluded};
 use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
@@ -113,12 +114,15 @@ impl Relations {
         let names = mark.map_or(&nameless, |mark| &mark.names);
         let generated = mark.map_or(&unknown, |mark| &mark.generated);
         let stored = mark.map_or(&unknown, |mark| &mark.stored);
+        let excluded = mark.map_or(&unknown, |mark| &mark.excluded);
         let before = self.mapped(oid).map(Replicated::table);
         let root = catalog.filter(|catalog| catalog.oid != oid);
-        let leaf = match root.map(|catalog| Root { catalog, delivered, names, generated, stored, before }) {
-            Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
-            _ => None,
-        };
+        let leaf =
+            match root.map(|catalog| Root { catalog, delivered, names, generated, stored, excluded, before })
+            {
+                Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
+                _ => None,
+            };
         let described = Described {
             catalog,
             before,
@@ -128,13 +132,14 @@ impl Relations {
             names,
             generated,
             stored,
+            excluded,
             is_whole: self.is_whole(oid, said.writer, side, settings)?,
             writer: said.writer,
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
         };
         let mut replicated = described.replicated(&said.relation, &said.columns, mapping, types)?;
         let Some(catalog) = catalog else { return Ok(replicated) };
-        excluded::require_there(mapping, catalog, delivered, replicated.table())?;
+        require_there(mapping, catalog, mark, replicated.table())?;
         replicated.delivered = replicated.places_of(delivered, catalog);
         let joined = match mark {
             Some(mark) if said.turn == Turn::First => {
