@@ -284,7 +284,13 @@ pub(crate) fn state(
             "UNION ALL
              SELECT 'schema ' || n.oid, n.xmin FROM p
              JOIN pg_catalog.pg_publication_namespace AS n ON n.pnpubid = p.oid
-             WHERE n.pnnspid IN (SELECT c.relnamespace FROM pg_catalog.pg_class AS c WHERE c.oid = ANY ({tables}))"
+             WHERE n.pnnspid IN (SELECT c.relnamespace FROM pg_catalog.pg_class AS c WHERE c.oid = ANY ({tables}))
+             UNION ALL
+             SELECT 'member ' || d.objid, d.xmin FROM p
+             JOIN pg_catalog.pg_publication_namespace AS n ON n.pnpubid = p.oid
+             JOIN pg_catalog.pg_depend AS d ON d.refobjid = n.pnnspid
+             WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+               AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = ANY ({tables}) AND d.objsubid = 0"
         )
     } else {
         String::new()

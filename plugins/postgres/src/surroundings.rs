@@ -318,8 +318,7 @@ fn require_same<P: Peer>(
     }
     let failure = match (table_numbered(side, mark.oid)?, found) {
         (Some(elsewhere), _) => renamed(&elsewhere.name),
-        (None, Some(_)) => Failure::permanent("table_replaced", "the table was dropped and made again")
-            .with_hint("resync the mirror, or edit the table out of it and add it again"),
+        (None, Some(_)) => replaced(),
         (None, None) => Failure::permanent("table_replaced", "the table was dropped")
             .with_hint("edit the table out of the mirror; or make it again and resync the mirror"),
     };
@@ -337,6 +336,12 @@ fn require_logged(table: &CatalogTable) -> Result<(), Failure> {
     )
     .with_hint(format!("ALTER TABLE {} SET LOGGED, then resync the mirror", table.name.sql()))
     .with_table(table.name.to_string()))
+}
+
+/// The failure of a table in the place of which there is another one now.
+pub(crate) fn replaced() -> Failure {
+    Failure::permanent("table_replaced", "the table was dropped and made again")
+        .with_hint("resync the mirror, or edit the table out of it and add it again")
 }
 
 /// The failure of a table that is called otherwise now.

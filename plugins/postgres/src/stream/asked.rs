@@ -17,7 +17,6 @@ use crate::publication;
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
-use crate::table_name::TableName;
 
 /// See the module's documentation. Empty where nothing was asked.
 #[derive(Debug, Default)]
@@ -28,10 +27,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Asks of those relations that are mapped under their own names. One that others may not see yet as the transaction left it
-    /// is left to its turn, which waits.
+    /// Asks of those relations that are mapped themselves. One that others may not see yet as the transaction left it is left to
+    /// its turn, which waits.
     pub(super) fn of<P: Peer>(
         relations: &[Relation<'_>],
+        is_mapped: impl Fn(u32) -> bool,
         writer: u32,
         unseen: &mut Unseen,
         server: &Server,
@@ -40,8 +40,7 @@ impl Asked {
     ) -> Result<Self, Failure> {
         let mut oids = Vec::with_capacity(relations.len());
         for relation in relations {
-            let is_mapped = settings.table(&TableName::new(relation.schema, relation.name)).is_some();
-            if is_mapped && unseen.is_seen(side, writer, relation.oid)? {
+            if is_mapped(relation.oid) && unseen.is_seen(side, writer, relation.oid)? {
                 oids.push(relation.oid);
             }
         }

@@ -69,7 +69,9 @@ impl Described<'_> {
         let mut cells = Vec::with_capacity(columns.len());
         let mut in_doubt = Vec::new();
         let mut excluded = Vec::new();
-        for (column, which) in columns.iter().zip(self.which(relation, columns, mapping)?) {
+        let which = self.which(relation, columns, mapping)?;
+        let had_other_key = self.had_other_key(relation, columns, &which);
+        for (column, which) in columns.iter().zip(which) {
             // B098: excluded by name, in every version.
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
@@ -89,6 +91,7 @@ impl Described<'_> {
             };
             let column_type = types.get((column.type_oid, column.type_modifier));
             let (attribute, nullable, key) = self.place(column, number, relation, batch_columns.len());
+            let key = if had_other_key { place_in_key(column, batch_columns.len()) } else { key };
             batch_columns.push(Column {
                 name: column.name.to_owned(),
                 data_type: column_type.data_type.clone(),
@@ -215,6 +218,29 @@ impl Described<'_> {
         Err(narrowed(publication, &replicated.name(), &left_out))
     }
 
+    /// Whether other columns told rows apart than do now. The message says which ones did, unless the whole row did, or nothing.
+    fn had_other_key(
+        &self,
+        relation: &Relation<'_>,
+        columns: &[RelationColumn<'_>],
+        which: &[Which],
+    ) -> bool {
+        let Some(catalog) = self.catalog.filter(|_| relation.identity != b'f') else { return false };
+        let is_in_key_now = |(column, which): (&RelationColumn<'_>, &Which)| {
+            let now = catalog.columns.iter().find(|now| match which {
+                Which::Number(number) if *number != 0 => now.attribute == *number,
+                Which::Number(_) | Which::Name => now.name == column.name,
+                Which::Unclear => false,
+            });
+            now.is_some_and(|now| now.key != 0)
+        };
+        let key: Vec<bool> =
+            columns.iter().zip(which).filter(|(column, _)| column.in_key).map(is_in_key_now).collect();
+        let columns_now = catalog.columns.iter().filter(|column| column.key != 0).count();
+        let is_that_of_now = key.len() == columns_now && key.iter().all(|is_in_key| *is_in_key);
+        columns_now != 0 && !key.is_empty() && !is_that_of_now
+    }
+
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has
     /// none of these. The catalog has them as of now, which may be later than the message: a column it
     /// does not have any more keeps what was known of it.
@@ -240,9 +266,13 @@ impl Described<'_> {
             return (found.attribute, found.nullable, found.key);
         }
         let in_key = column.in_key && relation.identity != b'f';
-        let place = u16::try_from(index + 1).unwrap_or(u16::MAX);
-        (number.unwrap_or(0), !in_key, if in_key { place } else { 0 })
+        (number.unwrap_or(0), !in_key, if in_key { place_in_key(column, index) } else { 0 })
     }
+}
+
+/// The place in the key of a column that a message has at this place, from 1; 0 where it is not in the key.
+fn place_in_key(column: &RelationColumn<'_>, index: usize) -> u16 {
+    if column.in_key { u16::try_from(index + 1).unwrap_or(u16::MAX) } else { 0 }
 }
 
 /// Nothing tells rows apart.

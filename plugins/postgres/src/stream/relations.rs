@@ -35,7 +35,7 @@ pub(crate) struct Relations {
     generation: u64,
     /// The columns that the host knows, by table and version.
     delivered: HashMap<u32, u32>,
-    /// Tables that are mapped, by number: one that changes its name is noticed (B112).
+    /// Tables that are mapped, by number: one that changes its name is noticed (B112), and another one under it is none of them.
     names: HashMap<u32, TableName>,
     /// What the mapped tables are like as of the stream.
     marks: KeptMarks,
@@ -231,7 +231,8 @@ impl Relations {
         side: &mut Side<P>,
         settings: &Settings,
     ) -> Result<(), Failure> {
-        self.asked = Asked::of(relations, writer, &mut self.unseen, &self.server, side, settings)?;
+        let is_mapped = |oid| self.names.contains_key(&oid);
+        self.asked = Asked::of(relations, is_mapped, writer, &mut self.unseen, &self.server, side, settings)?;
         Ok(())
     }
 

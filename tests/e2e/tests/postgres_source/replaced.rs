@@ -2,7 +2,7 @@
 
 use tarn_sdk::{FailureClass, SourceConfig};
 
-use crate::fixture::{Source, config, source, stream};
+use crate::fixture::{Source, config, limits, source, stream};
 use crate::server;
 
 /// A mirror of a new table, and the position where it was left.
@@ -85,5 +85,103 @@ fn a_table_that_loads_anew_may_be_another_one() {
     let (_, positions) = stream(&mut beside, 1, 10).expect("a row");
     drop(beside);
     source.open(positions.last().expect("a position")).expect("it is known as it is now");
+    source.teardown().expect("no failure");
+}
+
+/// Rows by their table, as they came.
+fn rows_by_table(source: &mut Source, count: usize) -> Vec<(String, String)> {
+    let (seen, _) = stream(source, count, 10).expect("rows");
+    seen.into_iter().map(|row| (row.table, row.after.join(" "))).collect()
+}
+
+const EXCHANGE: &str = "BEGIN; ALTER TABLE $1 RENAME TO $1_away; ALTER TABLE $2 RENAME TO $1; ALTER TABLE $1_away RENAME TO $2; COMMIT";
+
+#[test]
+fn rows_go_by_their_tables_number_where_names_were_exchanged_and_are_back() {
+    let server = server();
+    let exchange = EXCHANGE.replace("$1", "exchanged").replace("$2", "other_one");
+    for is_everything in [false, true] {
+        server.query("DROP TABLE IF EXISTS exchanged, other_one; DROP PUBLICATION IF EXISTS exchanged_pub");
+        server.query(
+            "CREATE TABLE exchanged (id int PRIMARY KEY); CREATE TABLE other_one (id int PRIMARY KEY)",
+        );
+        // Either both are mapped, or the other one is published all the same.
+        let config = if is_everything {
+            server.query("CREATE PUBLICATION exchanged_pub FOR ALL TABLES");
+            SourceConfig {
+                publication: "exchanged_pub".to_owned(),
+                publication_managed: false,
+                ..config("exchanged", &["public.exchanged"])
+            }
+        } else {
+            config("exchanged", &["public.exchanged", "public.other_one"])
+        };
+        let mut source = source(server, config);
+        let start = source.setup().expect("a slot");
+        server.query(&exchange);
+        server.query("INSERT INTO exchanged VALUES (1); INSERT INTO other_one VALUES (2)");
+        server.query(&exchange);
+        server.query("INSERT INTO exchanged VALUES (3)");
+        source.open(&start).expect("the stream");
+        let rows = rows_by_table(&mut source, if is_everything { 2 } else { 3 });
+        let of = |table: &str, id: &str| (format!("public.{table}"), id.to_owned());
+        let expected = [of("other_one", "1"), of("exchanged", "2"), of("exchanged", "3")];
+        assert_eq!(rows, expected[usize::from(is_everything)..]);
+        // While they are exchanged, nothing goes on.
+        server.query(&exchange);
+        server.query("INSERT INTO other_one VALUES (4)");
+        let failure = source.read(limits(10)).expect_err("it has the other's name");
+        assert_eq!((failure.code.as_str(), failure.table.as_str()), ("table_renamed", "public.exchanged"));
+        source.teardown().expect("no failure");
+    }
+}
+
+#[test]
+fn a_table_that_is_made_anew_while_the_stream_runs_is_told_with_its_first_row() {
+    let server = server();
+    server.query("CREATE PUBLICATION made_anew_pub FOR ALL TABLES");
+    let config = SourceConfig {
+        publication: "made_anew_pub".to_owned(),
+        publication_managed: false,
+        ..table("made_anew")
+    };
+    let (mut source, position) = left("made_anew", config);
+    source.open(&position).expect("the stream");
+    server.query(
+        "DROP TABLE made_anew; CREATE TABLE made_anew (id int PRIMARY KEY); INSERT INTO made_anew VALUES (2)",
+    );
+    let failure = source.read(limits(10)).expect_err("another table");
+    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("table_replaced", "public.made_anew"));
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn rows_that_another_key_told_apart_come_with_that_key() {
+    let server = server();
+    server.query("CREATE TABLE keyed_anew (id int NOT NULL, n int NOT NULL, v int, PRIMARY KEY (id))");
+    let mut source = source(server, config("keyed_anew", &["public.keyed_anew"]));
+    let start = source.setup().expect("a slot");
+    let key = |columns: &str| {
+        server.query(&format!(
+            "BEGIN; ALTER TABLE keyed_anew DROP CONSTRAINT keyed_anew_pkey;
+             ALTER TABLE keyed_anew ADD PRIMARY KEY ({columns}); COMMIT"
+        ));
+    };
+    server.query("INSERT INTO keyed_anew VALUES (1, 1, 1)");
+    key("id, n");
+    server.query("INSERT INTO keyed_anew VALUES (1, 2, 2)");
+    server.query("DELETE FROM keyed_anew WHERE n = 2");
+    key("id");
+    server.query("INSERT INTO keyed_anew VALUES (2, 2, 2)");
+    source.open(&start).expect("the stream");
+    let (mut keys, mut count) = (Vec::new(), 0);
+    while count < 4 {
+        let changes = source.read(limits(10)).expect("changes");
+        for described in &changes.schema {
+            keys.push(described.table.columns.iter().map(|column| column.key).collect::<Vec<_>>());
+        }
+        count += changes.rows;
+    }
+    assert_eq!(keys, [[1, 0, 0], [1, 2, 0], [1, 0, 0]]);
     source.teardown().expect("no failure");
 }

@@ -22,7 +22,7 @@ use crate::stream::excluded::require_there;
 use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
-use crate::surroundings::{self, renamed};
+use crate::surroundings::{self, renamed, replaced};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 
@@ -69,7 +69,8 @@ impl Relations {
     }
 
     /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
-    /// table it is a part of (B121, B122, B124).
+    /// table it is a part of (B121, B122, B124). Its number tells, for names may have been exchanged when the message was
+    /// written, and be back since.
     fn find<'a, P: Peer>(
         &mut self,
         oid: u32,
@@ -77,16 +78,23 @@ impl Relations {
         side: &mut Side<P>,
         settings: &'a Settings,
     ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
-        if let Some(mapping) = settings.table(name) {
-            self.names.insert(oid, name.clone());
+        if let Some((known, mapping)) =
+            self.names.get(&oid).and_then(|name| Some((name, settings.table(name)?)))
+        {
             let table = match self.asked.take(oid) {
                 Some(table) => Some(table),
                 None => catalog::table_numbered(side, oid)?,
             };
-            return Ok(Some((mapping, table)));
+            let elsewhere = table.as_ref().filter(|table| table.name != *known);
+            return match elsewhere {
+                Some(elsewhere) => Err(renamed(&elsewhere.name).with_table(known.to_string())),
+                None => Ok(Some((mapping, table))),
+            };
         }
-        if let Some(known) = self.names.get(&oid) {
-            return Err(renamed(name).with_table(known.to_string()));
+        if settings.table(name).is_some()
+            && catalog::table_numbered(side, oid)?.is_some_and(|table| table.name == *name)
+        {
+            return Err(replaced().with_table(name.to_string()));
         }
         for ancestor in catalog::ancestors(side, oid)? {
             if let Some(mapping) = settings.table(&ancestor) {
