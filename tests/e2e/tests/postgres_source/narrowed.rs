@@ -1,5 +1,6 @@
 //! A publication that leaves columns out is told from columns that were dropped.
 
+use tarn_sdk::log::{Level, lines_of};
 use tarn_sdk::{Failure, FailureClass, SourceConfig};
 
 use crate::fixture::{Source, config, limits, source, stream};
@@ -154,5 +155,39 @@ fn a_dropped_column_is_none_of_it() {
         let (seen, _) = stream(&mut source, 3, 10).expect("rows");
         assert_eq!(seen.iter().map(|row| row.after[1].as_str()).collect::<Vec<_>>(), ["x", "y", "z"]);
     }
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_table_that_left_a_published_schema_and_is_back_is_told_of() {
+    if major() < 15 {
+        return;
+    }
+    let server = server();
+    server.query(
+        "CREATE SCHEMA published_schema; CREATE TABLE published_schema.moved (id int PRIMARY KEY);
+         CREATE PUBLICATION moved_pub FOR TABLES IN SCHEMA published_schema",
+    );
+    let config = SourceConfig {
+        publication: "moved_pub".to_owned(),
+        publication_managed: false,
+        ..config("moved", &["published_schema.moved"])
+    };
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO published_schema.moved VALUES (1)");
+    let (_, positions) = stream(&mut source, 1, 10).expect("a row");
+    server.query("ALTER TABLE published_schema.moved SET SCHEMA public; INSERT INTO moved VALUES (2)");
+    server.query(
+        "ALTER TABLE moved SET SCHEMA published_schema; INSERT INTO published_schema.moved VALUES (3)",
+    );
+    let (opened, lines) = lines_of(|| source.open(&positions[0]));
+    opened.expect("the stream");
+    let is_told =
+        |(level, line): &(Level, String)| *level == Level::Warn && line.contains("\"moved_pub\" was changed");
+    assert!(lines.iter().any(is_told), "{lines:?}");
+    let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["3"]);
     source.teardown().expect("no failure");
 }
