@@ -22,7 +22,7 @@ use crate::stream::excluded::require_there;
 use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
-use crate::surroundings::{self, renamed, replaced};
+use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 
@@ -56,7 +56,7 @@ impl Relations {
         {
             self.unseen.await_seen(side, writer, relation.oid, &name)?;
         }
-        let Some((mapping, catalog)) = self.find(relation.oid, &name, side, settings)? else {
+        let Some((mapping, catalog)) = self.find(relation.oid, side, settings)? else {
             self.put(relation.oid, Known::Ignored, turn);
             return Ok(Learned::Known);
         };
@@ -69,12 +69,11 @@ impl Relations {
     }
 
     /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
-    /// table it is a part of (B121, B122, B124). Its number tells, for names may have been exchanged when the message was
-    /// written, and be back since.
+    /// table it is a part of (B121, B122, B124). Its number tells: names may have been exchanged when the message was written,
+    /// and be back since. Another table under a mapped one's name is not the mirror's; where it stays, the next look tells.
     fn find<'a, P: Peer>(
         &mut self,
         oid: u32,
-        name: &TableName,
         side: &mut Side<P>,
         settings: &'a Settings,
     ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
@@ -90,11 +89,6 @@ impl Relations {
                 Some(elsewhere) => Err(renamed(&elsewhere.name).with_table(known.to_string())),
                 None => Ok(Some((mapping, table))),
             };
-        }
-        if settings.table(name).is_some()
-            && catalog::table_numbered(side, oid)?.is_some_and(|table| table.name == *name)
-        {
-            return Err(replaced().with_table(name.to_string()));
         }
         for ancestor in catalog::ancestors(side, oid)? {
             if let Some(mapping) = settings.table(&ancestor) {
