@@ -330,3 +330,36 @@ fn rows_that_the_source_wrote_anew_are_read_into_the_column_beside_once_it_is_ap
     let verification = scene.verify("items");
     assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
 }
+
+#[test]
+fn a_column_whose_new_name_is_a_parts_of_a_nested_goes_on_under_its_old_one_until_a_resync() {
+    let mut scene = streaming("APPLY");
+    scene
+        .postgres
+        .query("ALTER TABLE items RENAME name TO \"x.y\"; INSERT INTO items VALUES (1001, 'new', 1)");
+    let source = "SELECT id::text, \"x.y\" FROM items ORDER BY items.id";
+    let before = "SELECT toString(id), name FROM items FINAL ORDER BY id";
+    scene.wait_until_equal(source, before);
+    let warning = "what column x.y holds at the source goes to column name here";
+    until("it is told", || scene.log("items").contains(warning).then_some(()));
+    assert_eq!(plan(&scene)["steps"][0]["kind"], "KEEP");
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    scene
+        .postgres
+        .query("UPDATE items SET size = 7 WHERE id = 2; UPDATE items SET \"x.y\" = 'newer' WHERE id = 3");
+    scene.wait_until_equal(source, before);
+    let verification = scene.verify("items");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(source, "SELECT toString(id), `x.y` FROM items FINAL ORDER BY id");
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    // And back.
+    scene
+        .postgres
+        .query("ALTER TABLE items RENAME \"x.y\" TO name; INSERT INTO items VALUES (1002, 'last', 1)");
+    scene.wait_until_equal(
+        "SELECT id::text, name FROM items ORDER BY items.id",
+        "SELECT toString(id), `x.y` FROM items FINAL ORDER BY id",
+    );
+}
