@@ -35,7 +35,7 @@ use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
 use crate::stream::{Relations, Stream};
-use crate::surroundings::{self, Surroundings, renamed};
+use crate::surroundings::{self, Surroundings, renamed, replaced};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -274,7 +274,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts to read a partition at a held point.
     ///
     /// # Errors
-    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed`; what the server refuses.
+    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed` and `table_replaced`; what the server refuses.
     pub fn open_snapshot(
         &mut self,
         token: &str,
@@ -291,10 +291,10 @@ impl<P: Peer> PostgresSource<P> {
         let Readable { mapped, row_filter, kind } =
             self.readable(&partition.table, partition.columns.as_deref())?;
         let root = partition.root.or_else(|| (kind != Kind::Partitioned).then_some(partition.leaf));
-        if let Some(root) = root.filter(|root| *root != mapped.table.id)
-            && let Some(elsewhere) = catalog::table_numbered(&mut self.side, root)?
-        {
-            return Err(renamed(&elsewhere.name).with_table(partition.table));
+        if let Some(root) = root.filter(|root| *root != mapped.table.id) {
+            let elsewhere = catalog::table_numbered(&mut self.side, root)?;
+            let failure = elsewhere.map_or_else(replaced, |elsewhere| renamed(&elsewhere.name));
+            return Err(failure.with_table(partition.table));
         }
         let row_filter = row_filter.as_deref();
         self.reader()?.open(token, &partition, mapped, row_filter, version)
