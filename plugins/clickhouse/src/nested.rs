@@ -2,7 +2,7 @@
 //!
 //! So it renames no column into one or out of it (error 36), wants arrays of one to have as many elements in each row
 //! (190), has no array in one that has the name of a column (44), and adds no column that has the name of one that is
-//! there (15). Tables that were made with `share_nested_offsets = 0`, which servers of 2026 have, are free of all that.
+//! there (15). Tables that were made with `share_nested_offsets = 0`, which newer servers know, are free of all that.
 
 use tarn_batch::Table;
 

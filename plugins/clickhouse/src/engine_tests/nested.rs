@@ -142,7 +142,7 @@ fn what_is_said_of_names_is_what_the_server_does() {
 #[test]
 fn arrays_that_would_be_parts_of_one_nested_are_refused_with_a_remedy() {
     let refused = |scene: &mut Scene, table: &Table| {
-        let problems = scene.connector.validate(&[table.clone()]).expect("the server answers");
+        let problems = scene.connector.validate(std::slice::from_ref(table)).expect("the server answers");
         let [problem] = &problems[..] else { panic!("one problem: {problems:?}") };
         assert_eq!(problem.path, "table_mappings[0].columns");
         let failure = scene.connector.prepare(&[table.clone().into()]).expect_err("it is not made");
@@ -166,7 +166,7 @@ fn arrays_that_would_be_parts_of_one_nested_are_refused_with_a_remedy() {
         });
     });
     let table = arrays(&["a.x", "b.x", "a.y"]);
-    assert_eq!(scene.connector.validate(&[table.clone()]), Ok(Vec::new()));
+    assert_eq!(scene.connector.validate(std::slice::from_ref(&table)), Ok(Vec::new()));
     scene.prepare(&table);
     scene.write(&Rows::new(&table, 1).insert(&[int(1), array(&[1]), array(&[]), array(&[2, 3])]).batch());
     assert_eq!(scene.rows("SELECT a_x, `b.x`, `a.y` FROM t"), ["[1]|[]|[2,3]"]);
@@ -181,7 +181,7 @@ fn a_table_that_knows_no_parts_takes_every_name() {
          SETTINGS share_nested_offsets = 0",
     );
     let table = arrays(&["a.x", "a.y"]);
-    assert_eq!(scene.connector.validate(&[table.clone()]), Ok(Vec::new()));
+    assert_eq!(scene.connector.validate(std::slice::from_ref(&table)), Ok(Vec::new()));
     scene.prepare(&table);
     scene.write(&Rows::new(&table, 1).insert(&[int(1), array(&[1]), array(&[2, 3])]).batch());
     let mut renamed = table.clone();
