@@ -21,6 +21,8 @@ pub(crate) enum Change {
     Widen { name: String, from: TargetType, to: TargetType, source: String },
     /// A column's values go to a new one, for it cannot hold them.
     Beside { older: Older, column: DesignColumn, source: String },
+    /// A column is called otherwise at the source, and cannot be here.
+    KeepName { name: String, wanted: String, source: String },
     /// A column left the source. Which columns got another type, for which the source may have written its rows anew: they
     /// are read again then, without this one.
     Keep { name: String, retyped: Vec<String> },
@@ -94,6 +96,18 @@ impl Change {
             Self::Beside { older, column, source } => {
                 PlanStep { source, ..beside(&older, &column, ddl, target) }
             }
+            Self::KeepName { name, wanted, source } => PlanStep {
+                kind: StepKind::Keep,
+                detail: format!("keeps its name, and holds the values of what is {source} at the source"),
+                statements: Vec::new(),
+                warning: format!(
+                    "what column {source} holds at the source goes to column {name} here, as before: ClickHouse does not let it \
+                     be renamed to {wanted}, since it reads names with a dot as those of parts of a Nested. A resync makes the \
+                     table with the column's new name"
+                ),
+                column: name,
+                source,
+            },
             Self::Keep { name, retyped } => PlanStep {
                 kind: StepKind::Keep,
                 detail: "left the source, or the mirror, and stays; later rows hold its default, or NULL"

@@ -8,6 +8,7 @@ mod existing_tables;
 mod filling;
 mod joining;
 mod model;
+mod nested;
 mod refusing;
 mod replacing;
 mod rows;

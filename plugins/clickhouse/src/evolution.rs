@@ -16,6 +16,7 @@ use crate::design::{Design, DesignColumn};
 use crate::encoder::{Encoder, holds_every};
 use crate::existing::Existing;
 use crate::filling::Filling;
+use crate::nested::{self, Named};
 use crate::origin::Origin;
 use crate::target_type::TargetType;
 use crate::targets::column_missing;
@@ -70,8 +71,16 @@ impl<'a> Evolution<'a> {
                 .with_table(self.table.qualified_name()));
         }
         for column in &self.design.columns {
-            self.make_way(column)?;
+            let keeps_name = self.holder(column).is_some_and(|(oldest, _)| !self.takes_name(oldest, column));
+            if !keeps_name {
+                self.make_way(column)?;
+            }
             match self.holder(column) {
+                Some((oldest, holder)) if keeps_name => {
+                    let (name, source) = (self.columns[oldest].name.clone(), self.source_of(column));
+                    self.changes.push(Change::KeepName { name, wanted: column.name.clone(), source });
+                    self.retype(column, holder)?;
+                }
                 Some((oldest, holder)) => {
                     // Values of an earlier type are in the oldest; it has the name, and the others one of their own.
                     if oldest == holder || !self.is_taken_beside(&column.name, oldest) {
@@ -123,6 +132,44 @@ impl<'a> Evolution<'a> {
         others.any(|(_, present)| present.name == name && present.origin == origin)
     }
 
+    /// Whether a column can have this one's name, as far as ClickHouse's reading of dots goes. Rows find their column by its
+    /// number, so that one which keeps its name holds them as well.
+    fn takes_name(&self, at: usize, column: &DesignColumn) -> bool {
+        let Present { name, found_as, .. } = &self.columns[at];
+        let to = Named { name: &column.name, is_array: self.existing.is_array(found_as) };
+        // A key's column is refused with a remedy of its own.
+        *name == column.name
+            || !self.existing.has_nested()
+            || self.existing.is_sorting_key(found_as)
+            || nested::can_be_renamed(name, to, self.present().filter(|other| other.name != name))
+    }
+
+    /// The columns that are there, with those that are to be added.
+    fn present(&self) -> impl Iterator<Item = Named<'_>> {
+        let found = |present: &'_ Present<'_>| self.existing.is_array(present.found_as);
+        let there =
+            self.columns.iter().map(move |column| Named { name: &column.name, is_array: found(column) });
+        let added = self.changes.iter().filter_map(|change| match change {
+            Change::Add { column, .. } => Some(Named::of(column)),
+            _ => None,
+        });
+        there.chain(added)
+    }
+
+    /// A column that ClickHouse would not have beside one that is there.
+    fn refuse_clash(&self, column: &DesignColumn) -> Result<(), Failure> {
+        let named = Named::of(column);
+        let other = self.present().find(|other| named.is_kept_out_by(*other));
+        let Some(other) = other.filter(|_| self.existing.has_nested()) else { return Ok(()) };
+        let (name, table) = (&column.name, self.table.qualified_name());
+        let message = format!("cannot be added: {}", nested::why(name, other.name));
+        Err(self.refused(name, &message).with_hint(format!(
+            "have it under another name there by `tarn mirror edit … --column-name {table}:{}=<another name, without a dot>`, or \
+             leave it out of the mirror",
+            self.source_of(column)
+        )))
+    }
+
     fn rename(&mut self, at: usize, column: &DesignColumn) -> Result<(), Failure> {
         let from = self.columns[at].name.clone();
         if from == column.name {
@@ -165,6 +212,7 @@ impl<'a> Evolution<'a> {
             let message = "became part of the key, which a table cannot be sorted by later";
             return Err(self.refused(&column.name, message));
         }
+        self.refuse_clash(column)?;
         let data_type = column.data_type.clone().nullable();
         let source = &self.table.columns[column.source].data_type;
         let fill = self.fills.iter().find(|fill| fill.column == column.source);

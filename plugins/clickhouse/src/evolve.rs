@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::evolution::Evolution;
 use crate::existing::Existing;
 use crate::failure::{of_alteration_error, of_error};
+use crate::nested;
 use crate::targets::{Targets, target_missing};
 
 /// What becomes of a target that is not there.
@@ -103,6 +104,11 @@ fn steps(
     let Some(existing) = targets.looked_at(client, &design.target)? else {
         if missing == Missing::Refused {
             return Err(target_missing(&design.target, &description.table));
+        }
+        if let Some((message, hint)) = nested::clash_of(&design, &description.table) {
+            return Err(Failure::permanent("mapping_invalid", message)
+                .with_hint(hint)
+                .with_table(description.table.qualified_name()));
         }
         return Ok(vec![PlanStep {
             kind: StepKind::Create,

@@ -143,6 +143,16 @@ impl Existing {
             .copied()
     }
 
+    /// Whether a column holds arrays, of any form.
+    pub(crate) fn is_array(&self, name: &str) -> bool {
+        ["Array(", "Map("].iter().any(|form| self.type_text(name).starts_with(form))
+    }
+
+    /// Whether a dot in a column's name makes it a part of a Nested.
+    pub(crate) fn has_nested(&self) -> bool {
+        !self.engine_full.contains("share_nested_offsets = 0")
+    }
+
     /// Whether it has a column.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.column(name).is_some()

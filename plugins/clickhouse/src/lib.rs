@@ -39,6 +39,7 @@ mod inserts;
 mod inspection;
 mod key_literal;
 mod known_errors;
+mod nested;
 mod origin;
 mod plan;
 mod read_back;

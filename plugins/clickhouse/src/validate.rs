@@ -10,6 +10,7 @@ use crate::client::{Client, Error, text_rows};
 use crate::config::SERVER_VERSION_MIN;
 use crate::design::{Design, Engine, chosen_type, unknown_settings};
 use crate::failure::{GRANT, code, of_error, remedy};
+use crate::nested;
 use crate::targets::{Targets, mapping_path};
 
 /// The server's version text.
@@ -144,10 +145,17 @@ fn table_problems(
     if let Some(problem) = form_problem(targets, client, &design, &path)? {
         return Ok(vec![problem]);
     }
+    let clash = nested::clash_of(&design, table)
+        .map(|(message, hint)| Problem::new(format!("{path}.columns"), message).with_hint(hint));
     if targets.config.existing_rows == ExistingRows::Replaced || !present.contains(&design.target) {
-        return Ok(Vec::new());
+        return Ok(clash.into_iter().collect());
     }
-    let Some(existing) = targets.find(client, &design.target)? else { return Ok(Vec::new()) };
+    let Some(existing) = targets.find(client, &design.target)? else {
+        return Ok(clash.into_iter().collect());
+    };
+    if let Some(clash) = clash.filter(|_| existing.has_nested()) {
+        return Ok(vec![clash]);
+    }
     let path = format!("{path}.destination_table_identifier");
     let differences = existing.differences(&design, table, range);
     if !differences.is_empty() {

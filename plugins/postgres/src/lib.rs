@@ -29,6 +29,7 @@ mod position;
 mod publication;
 mod restated;
 mod rewrite;
+mod room;
 mod sent_value;
 mod server;
 mod settings;

@@ -1,11 +1,14 @@
 //! The publication: what of the database the stream holds.
 
+pub(crate) mod lacks;
+
 use std::collections::{HashMap, HashSet};
 
 use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
+use self::lacks::Lacks;
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
 use crate::config::{
@@ -418,42 +421,15 @@ fn require_tables<'a, P: Peer>(
     present: &HashMap<TableName, PublishedTable>,
 ) -> Result<(), Failure> {
     for table in absent {
-        if !partitions_published(side, table, present)? {
-            let message = format!("publication {publication:?} does not hold the table");
+        if let Some(Lacks { message, remedy }) = Lacks::find(side, publication, table, present)? {
             return Err(Failure::permanent("publication_lacks_table", message)
                 .with_hint(format!(
-                    "ALTER PUBLICATION {} ADD TABLE {}, then resync the table: its changes until then are not in the stream",
-                    ident(publication),
-                    table.sql()
+                    "{remedy}. Then resync the table: its changes until then are not in the stream"
                 ))
                 .with_table(table.to_string()));
         }
     }
     Ok(())
-}
-
-/// Whether a partitioned table is published by all of its leaves.
-pub(crate) fn partitions_published<P: Peer>(
-    side: &mut Side<P>,
-    table: &TableName,
-    present: &HashMap<TableName, PublishedTable>,
-) -> Result<bool, Failure> {
-    let rows = side.read(&format!(
-        "SELECT n.nspname, c.relname
-         FROM pg_catalog.pg_partition_tree((
-                SELECT r.oid FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace s ON s.oid = r.relnamespace
-                WHERE s.nspname = {} AND r.relname = {} AND r.relkind = 'p')) AS t
-         JOIN pg_catalog.pg_class c ON c.oid = t.relid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE t.isleaf",
-        literal(&table.schema),
-        literal(&table.name)
-    ))?;
-    for row in &rows {
-        if !present.contains_key(&TableName::new(text(row, 0)?, text(row, 1)?)) {
-            return Ok(false);
-        }
-    }
-    Ok(!rows.is_empty())
 }
 
 /// Drops the mirror's publication; leaves somebody else's alone.

@@ -25,6 +25,7 @@ use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
 use crate::rewrite;
+use crate::room;
 use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -35,7 +36,7 @@ use crate::snapshot::partition::Partition;
 use crate::snapshot::plan;
 use crate::snapshot::reader::{self, Reader};
 use crate::stream::{Relations, Stream};
-use crate::surroundings::{self, Surroundings, renamed};
+use crate::surroundings::{self, Surroundings, renamed, replaced};
 use crate::table_name::TableName;
 use crate::teardown;
 use crate::type_catalog::Types;
@@ -175,6 +176,7 @@ impl<P: Peer> PostgresSource<P> {
     pub fn setup(&mut self) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.held = None;
+        room::tell(&mut self.side, &self.settings)?;
         slot::remove(&mut self.side, &self.settings)?;
         publication::set_up(&mut self.side, &self.settings)?;
         let mut replication = self.open_replication()?;
@@ -274,7 +276,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts to read a partition at a held point.
     ///
     /// # Errors
-    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed`; what the server refuses.
+    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed` and `table_replaced`; what the server refuses.
     pub fn open_snapshot(
         &mut self,
         token: &str,
@@ -291,10 +293,10 @@ impl<P: Peer> PostgresSource<P> {
         let Readable { mapped, row_filter, kind } =
             self.readable(&partition.table, partition.columns.as_deref())?;
         let root = partition.root.or_else(|| (kind != Kind::Partitioned).then_some(partition.leaf));
-        if let Some(root) = root.filter(|root| *root != mapped.table.id)
-            && let Some(elsewhere) = catalog::table_numbered(&mut self.side, root)?
-        {
-            return Err(renamed(&elsewhere.name).with_table(partition.table));
+        if let Some(root) = root.filter(|root| *root != mapped.table.id) {
+            let elsewhere = catalog::table_numbered(&mut self.side, root)?;
+            let failure = elsewhere.map_or_else(replaced, |elsewhere| renamed(&elsewhere.name));
+            return Err(failure.with_table(partition.table));
         }
         let row_filter = row_filter.as_deref();
         self.reader()?.open(token, &partition, mapped, row_filter, version)

@@ -10,6 +10,7 @@ use crate::catalog;
 use crate::partitions;
 use crate::peer::Peer;
 use crate::publication;
+use crate::publication::lacks::Lacks;
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
@@ -54,19 +55,12 @@ pub(crate) fn validate<P: Peer>(
         }
         if let Some((publication, published)) = &published
             && !published.contains_key(&mapping.name)
-            && !publication::partitions_published(side, &mapping.name, published)?
+            && let Some(Lacks { message, remedy }) = Lacks::find(side, publication, &mapping.name, published)?
         {
-            problems.push(not_published(publication, mapping));
+            problems.push(Problem::new(path(mapping.index), message).with_hint(remedy));
         }
     }
     Ok(problems)
-}
-
-fn not_published(publication: &str, mapping: &crate::settings::MappedTable) -> Problem {
-    let message = format!("publication {publication:?} does not hold table {}", mapping.name);
-    let publication = tarn_sdk::sql::postgres::ident(publication);
-    Problem::new(path(mapping.index), message)
-        .with_hint(format!("ALTER PUBLICATION {publication} ADD TABLE {}", mapping.name.sql()))
 }
 
 /// The field of a mapping's table.

@@ -63,7 +63,7 @@ pub enum StepKind {
     Widen,
     /// A column is added beside one whose type cannot hold what the source's has now.
     Beside,
-    /// A column that left the source stays.
+    /// A column stays as it is: it left the source, or cannot have the name that it has there.
     Keep,
 }
 

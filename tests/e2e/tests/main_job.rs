@@ -273,3 +273,36 @@ fn a_changed_peer_is_taken_up_by_a_mirror_that_runs() {
     scene.postgres.query("INSERT INTO items VALUES (20001, 'new', 1, now())");
     scene.wait_for_target("SELECT count() FROM elsewhere.items FINAL WHERE id = 20001", "1");
 }
+
+#[test]
+fn a_server_with_few_connections_is_told_how_many_a_mirror_needs_and_loads_it_all_the_same() {
+    let scene = Scene::start_with(&[("max_connections", "20"), ("superuser_reserved_connections", "2")], &[]);
+    scene.postgres.query(TABLE);
+    let database = scene.postgres.database();
+    scene.postgres.query(&format!(
+        "CREATE ROLE few LOGIN REPLICATION PASSWORD 'few'; ALTER TABLE items OWNER TO few;
+         GRANT CREATE ON DATABASE \"{database}\" TO few; ALTER DATABASE \"{database}\" CONNECTION LIMIT 17"
+    ));
+    let mut config = scene.postgres.peer_config();
+    config["user"] = json!("few");
+    config["password"] = json!("few");
+    let peer =
+        json!({"peer": {"name": "source", "type": 3, "postgres_config": config}, "allow_update": true});
+    assert_eq!(scene.post("peers/create", &peer)["status"], "CREATED");
+    let further = json!({"snapshot_num_rows_per_partition": 3000, "snapshot_max_parallel_workers": 8});
+    scene.mirror("items", &[("public.items", "items")], &further);
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(SOURCE, TARGET);
+    let log = scene.log("items");
+    let warnings: Vec<_> = log.lines().filter(|line| line.contains("connections left")).collect();
+    let [of_server, of_database] = warnings[..] else { panic!("two warnings: {log}") };
+    let needed = "and the mirror needs 19 with 8 workers of its load at a time";
+    assert!(of_server.starts_with("warn: the server has ") && of_server.contains("of its 20"), "{of_server}");
+    assert!(of_server.contains(needed) && of_server.contains("raise max_connections"), "{of_server}");
+    assert!(of_database.contains(&format!("database \"{database}\" has ")), "{of_database}");
+    assert!(of_database.contains("of its 17") && of_database.contains(needed), "{of_database}");
+    assert!(
+        of_database.contains(&format!("ALTER DATABASE \"{database}\" CONNECTION LIMIT")),
+        "{of_database}"
+    );
+}

@@ -330,3 +330,75 @@ fn rows_that_the_source_wrote_anew_are_read_into_the_column_beside_once_it_is_ap
     let verification = scene.verify("items");
     assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
 }
+
+#[test]
+fn a_column_whose_new_name_is_a_parts_of_a_nested_goes_on_under_its_old_one_until_a_resync() {
+    let mut scene = streaming("APPLY");
+    scene
+        .postgres
+        .query("ALTER TABLE items RENAME name TO \"x.y\"; INSERT INTO items VALUES (1001, 'new', 1)");
+    let source = "SELECT id::text, \"x.y\" FROM items ORDER BY items.id";
+    let before = "SELECT toString(id), name FROM items FINAL ORDER BY id";
+    scene.wait_until_equal(source, before);
+    let warning = "what column x.y holds at the source goes to column name here";
+    until("it is told", || scene.log("items").contains(warning).then_some(()));
+    assert_eq!(plan(&scene)["steps"][0]["kind"], "KEEP");
+    scene.tarn.kill();
+    scene.tarn.start_again();
+    scene
+        .postgres
+        .query("UPDATE items SET size = 7 WHERE id = 2; UPDATE items SET \"x.y\" = 'newer' WHERE id = 3");
+    scene.wait_until_equal(source, before);
+    let verification = scene.verify("items");
+    assert_eq!(verification["verdict"], "VERDICT_EQUAL", "{verification:#}");
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.wait_until_equal(source, "SELECT toString(id), `x.y` FROM items FINAL ORDER BY id");
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    // And back.
+    scene
+        .postgres
+        .query("ALTER TABLE items RENAME \"x.y\" TO name; INSERT INTO items VALUES (1002, 'last', 1)");
+    scene.wait_until_equal(
+        "SELECT id::text, name FROM items ORDER BY items.id",
+        "SELECT toString(id), `x.y` FROM items FINAL ORDER BY id",
+    );
+}
+
+#[test]
+fn an_array_that_would_join_another_ones_nested_stops_the_mirror_until_it_has_a_name_of_its_own() {
+    let scene = Scene::start();
+    scene.postgres.query("CREATE TABLE items (id int PRIMARY KEY, \"tags.a\" int[] NOT NULL)");
+    scene.postgres.query("INSERT INTO items VALUES (1, '{1,2}')");
+    let both = [("public.items", "items")];
+    scene.postgres.query("ALTER TABLE items ADD \"tags.b\" text[] NOT NULL DEFAULT '{}'");
+    let answer = scene.try_mirror("items", &both, &json!({}));
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    for part in ["the arrays tags.a and tags.b", "--column-name public.items:tags.a=tags_a"] {
+        assert!(answer.text().contains(part), "{part} in {}", answer.text());
+    }
+    scene.postgres.query("ALTER TABLE items DROP \"tags.b\"");
+    scene.mirror("items", &both, &json!({}));
+    scene.wait_for_target("SELECT `tags.a` FROM items FINAL WHERE id = 1", "[1,2]");
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.postgres.query("ALTER TABLE items ADD \"tags.b\" text[] NOT NULL DEFAULT '{}'");
+    scene.postgres.query("INSERT INTO items VALUES (2, '{}', '{x}')");
+    scene.wait_for_state("items", "STATUS_FAILED");
+    let log = scene.log("items");
+    assert!(
+        log.contains("column_change_unsupported") && log.contains("--column-name public.items:tags.b="),
+        "{log}"
+    );
+    let named = json!([{"source_name": "tags.b", "destination_name": "tags_b"}]);
+    edit(
+        &scene,
+        &json!({"changedTables": [{"sourceTableIdentifier": "public.items", "destinationTableIdentifier": "items", "columns": named}]}),
+    );
+    scene.wait_for_target(
+        "SELECT concat(toString(`tags.a`), toString(tags_b)) FROM items FINAL WHERE id = 2",
+        "[]['x']",
+    );
+    scene.request_state("items", "STATUS_RESYNC");
+    scene.postgres.query("INSERT INTO items VALUES (3, '{3}', '{}')");
+    scene.wait_for_target("SELECT groupArray(id) FROM (SELECT id FROM items FINAL ORDER BY id)", "[1,2,3]");
+    scene.wait_for_state("items", "STATUS_RUNNING");
+}

@@ -143,7 +143,7 @@ impl Error {
 fn remedy(sqlstate: &str) -> &'static str {
     match sqlstate {
         "28P01" => "check the user and the password",
-        "28000" => "check the user, and the server's pg_hba.conf",
+        "28000" => "check the user, which may have lost LOGIN, and the server's pg_hba.conf",
         "3D000" => "check the name of the database",
         // B044. It names no table either.
         "22021" | "22P05" => {

@@ -59,10 +59,36 @@ async fn greet<S: AsyncRead + AsyncWrite + Send + 'static>(
     frontend::startup_message(parameters, &mut message)
         .map_err(|_| Error::Settings("a zero byte in the user's or the database's name"))?;
     connection.send(&message, DOING).await?;
-    authenticate(&mut connection, Authentication::new(credentials), deadline).await?;
+    let user = credentials.user;
+    authenticate(&mut connection, Authentication::new(credentials), deadline)
+        .await
+        .map_err(|error| with_remedy(error, user, database, purpose))?;
     let settings = settings(purpose, connection.server.major());
     connection.query(&settings).await?;
     Ok(connection)
+}
+
+/// The same with what opens a role or a database that is closed to us. In a session these codes mean other things.
+fn with_remedy(error: Error, user: &str, database: &str, purpose: Purpose) -> Error {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let (user, database) = (quoted(user), quoted(database));
+    match error {
+        Error::Server(mut told) if told.hint.is_empty() => {
+            told.hint = match (told.sqlstate.as_str(), purpose) {
+                ("42501", Purpose::Sql) => {
+                    format!("GRANT CONNECT ON DATABASE {database} TO {user}, then resume")
+                }
+                ("42501", Purpose::Replication) => format!(
+                    "ALTER ROLE {user} REPLICATION (rds_replication and the like where the provider has such a role), and GRANT \
+                     CONNECT ON DATABASE {database} TO {user}, whichever it lacks; then resume"
+                ),
+                ("55000", _) => format!("ALTER DATABASE {database} ALLOW_CONNECTIONS true, then resume"),
+                _ => String::new(),
+            };
+            Error::Server(told)
+        }
+        other => other,
+    }
 }
 
 async fn authenticate<S: AsyncRead + AsyncWrite + Send + 'static>(

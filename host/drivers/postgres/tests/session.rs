@@ -193,6 +193,27 @@ async fn what_the_server_refuses_at_the_start_keeps_its_sqlstate() {
 }
 
 #[tokio::test]
+async fn a_role_or_a_database_that_is_closed_to_us_is_told_with_what_opens_it() {
+    let server = server();
+    server.query("CREATE ROLE \"shut out\" LOGIN PASSWORD 'p'; CREATE DATABASE \"shut\"");
+    let mut config = config(server);
+    config.user = "shut out".to_owned();
+    config.password = Secret::new("p");
+    let error = Client::new(config.clone()).open_replication().await.expect_err("no role for replication");
+    assert_eq!(error.sqlstate(), "42501");
+    assert!(error.detail().contains("ALTER ROLE \"shut out\" REPLICATION"), "{}", error.detail());
+    config.database = "shut".to_owned();
+    server.query("REVOKE CONNECT ON DATABASE shut FROM PUBLIC");
+    let error = Client::new(config.clone()).open().await.expect_err("it may not connect");
+    let detail = error.detail();
+    assert!(detail.contains("GRANT CONNECT ON DATABASE \"shut\" TO \"shut out\""), "{detail}");
+    server.query("ALTER DATABASE shut ALLOW_CONNECTIONS false");
+    let error = Client::new(config).open().await.expect_err("nobody may connect");
+    assert_eq!(error.sqlstate(), "55000");
+    assert!(error.detail().contains("ALTER DATABASE \"shut\" ALLOW_CONNECTIONS true"), "{}", error.detail());
+}
+
+#[tokio::test]
 async fn a_restarted_server_ends_the_session_and_serves_a_new_one() {
     let mut server = Postgres::start();
     let client = Client::new(config(&server));

@@ -223,6 +223,11 @@ impl Scene {
         self.server.query(sql)
     }
 
+    /// The same, with the server's message as the error.
+    pub(super) fn try_query(&self, sql: &str) -> Result<Vec<Row>, String> {
+        self.server.try_query(sql)
+    }
+
     /// The rows as text, columns joined by a bar and NULL as such.
     #[track_caller]
     pub(super) fn rows(&self, sql: &str) -> Vec<String> {

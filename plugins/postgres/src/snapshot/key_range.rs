@@ -14,6 +14,7 @@ use tarn_sdk::sql::postgres::{ident, literal};
 
 use super::plan::Leaf;
 use crate::config::{KEY_READS_MAX, KEY_SAMPLE_BLOCKS};
+use crate::names::meanwhile;
 use crate::peer::{Peer, Session, flag, number, text};
 use crate::side::Side;
 
@@ -147,7 +148,7 @@ pub(super) fn cut<P: Peer>(
     );
     let rows = match side.read(&sql) {
         Err(error) if error.sqlstate == INSUFFICIENT_PRIVILEGE => return Ok(None),
-        rows => rows?,
+        rows => rows.map_err(meanwhile)?,
     };
     if rows.is_empty() || rows.iter().any(|row| !flag(row, 0)) {
         return Ok(None);
@@ -190,7 +191,7 @@ fn key_columns<P: Peer>(
         leaf.oid,
         literals.join(", ")
     ))?;
-    let orders = ordered_by(|sql| side.read(sql), &leaf.sql, names)?;
+    let orders = ordered_by(|sql| side.read(sql), &leaf.sql, names).map_err(meanwhile)?;
     let mut columns = Vec::with_capacity(names.len());
     for (name, (type_oid, collation)) in names.iter().zip(orders) {
         for row in &rows {

@@ -4,6 +4,7 @@
 //! places of its rows ([`super::key_range`]), and is read whole where they do not.
 
 use tarn_sdk::Failure;
+use tarn_sdk::postgres::Row;
 use tarn_sdk::sql::postgres::{literal, qualified};
 
 use super::key_range;
@@ -11,6 +12,7 @@ use super::partition::Partition;
 use crate::config::{
     ADDRESS_RANGES_SINCE_MAJOR, PARTITION_BYTES_MIN, PARTITIONS_MAX, ROWS_PER_BLOCK_GUESS, SAMPLE_BLOCKS,
 };
+use crate::names::{changed, meanwhile};
 use crate::peer::{Peer, number, text};
 use crate::server::Server;
 use crate::settings::MappedTable;
@@ -93,6 +95,12 @@ fn leaves<P: Peer>(side: &mut Side<P>, mapping: &MappedTable) -> Result<Vec<Leaf
         schema = literal(&mapping.name.schema),
         name = literal(&mapping.name.name)
     ))?;
+    let is_there = |row: &Row| row[3..5].iter().all(Option::is_some);
+    if !rows.iter().all(is_there) {
+        return Err(
+            changed("a relation that was to be read was dropped").with_table(mapping.name.to_string())
+        );
+    }
     rows.iter()
         .map(|row| {
             Ok(Leaf {
@@ -115,7 +123,8 @@ fn estimate<P: Peer>(side: &mut Side<P>, leaf: &Leaf) -> Result<u64, Failure> {
     // Never analysed: the first blocks tell how dense it is.
     let blocks = leaf.blocks().clamp(1, SAMPLE_BLOCKS);
     let counted = side
-        .read(&format!("SELECT count(*) FROM ONLY {} AS t WHERE t.ctid < '({blocks},0)'::tid", leaf.sql))?;
+        .read(&format!("SELECT count(*) FROM ONLY {} AS t WHERE t.ctid < '({blocks},0)'::tid", leaf.sql))
+        .map_err(meanwhile)?;
     let sampled: u64 = counted.first().map_or(Ok(0), |row| number(row, 0))?;
     let per_block = if sampled == 0 { ROWS_PER_BLOCK_GUESS } else { sampled.div_ceil(blocks) };
     Ok(per_block.saturating_mul(leaf.blocks()))
@@ -127,8 +136,9 @@ fn estimate_by_sample<P: Peer>(side: &mut Side<P>, leaf: &Leaf) -> Result<u64, F
         return Ok(leaf.rows as u64);
     }
     let percent = key_range::sampled_percent(leaf);
-    let counted =
-        side.read(&format!("SELECT count(*) FROM ONLY {} AS t TABLESAMPLE SYSTEM ({percent})", leaf.sql))?;
+    let counted = side
+        .read(&format!("SELECT count(*) FROM ONLY {} AS t TABLESAMPLE SYSTEM ({percent})", leaf.sql))
+        .map_err(meanwhile)?;
     let sampled: u64 = counted.first().map_or(Ok(0), |row| number(row, 0))?;
     if sampled == 0 {
         return Ok(ROWS_PER_BLOCK_GUESS.saturating_mul(leaf.blocks()));

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
-use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, Limits};
 
@@ -13,7 +12,7 @@ use super::{copy_binary, copy_text};
 use crate::config::{READ_BYTES_MAX, batch_room};
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::names;
+use crate::names::{self, changed, meanwhile};
 use crate::peer::{Session, flag, number, single};
 
 /// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
@@ -304,16 +303,6 @@ enum Rows {
     },
     /// Those that meet all of the conditions.
     Meeting(Vec<String>),
-}
-
-/// The failure of a statement that names a table and its columns: what was renamed or dropped since the catalog was looked at is known
-/// at another look.
-fn meanwhile(error: Error) -> Failure {
-    if names::is_undefined(&error) { changed(&error.message) } else { Failure::from(error) }
-}
-
-fn changed(how: &str) -> Failure {
-    Failure::retry("table_changed_meanwhile", how)
 }
 
 /// The version of a snapshot's rows: before every change of a stream that starts at `start`, and later

@@ -4,9 +4,10 @@ use tarn_sdk::postgres::Row;
 use tarn_sdk::{Failure, Problem};
 
 use crate::cluster::Cluster;
-use crate::config::{LOAD_SESSIONS, SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN, STREAM_SESSIONS, WORKER_SESSIONS};
+use crate::config::{SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN};
 use crate::peer::{Peer, flag, number, single, text};
 use crate::publication;
+use crate::room::Needs;
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
@@ -90,23 +91,14 @@ fn settings_of(row: &Row, server: &Server) -> Result<Vec<Problem>, Failure> {
 /// A role that may not have as many connections as the mirror needs at a time. A superuser has no limit, nor has a role
 /// with -1.
 fn few_connections(limit: i64, user: &str, settings: &Settings) -> Option<Problem> {
-    let load = match settings.load_workers {
-        0 => 0,
-        workers => LOAD_SESSIONS.saturating_add(workers.saturating_mul(WORKER_SESSIONS)),
-    };
-    let needed = STREAM_SESSIONS.max(load);
-    if limit < 0 || limit >= needed.into() {
+    let needs = Needs::of(settings);
+    if limit < 0 || limit >= needs.sessions.into() {
         return None;
     }
-    let message = format!(
-        "role {user:?} may have {limit} connections at a time, and the mirror needs {needed}{}",
-        match settings.load_workers {
-            0 => String::new(),
-            workers => format!(" with {workers} workers of its load"),
-        }
-    );
+    let message =
+        format!("role {user:?} may have {limit} connections at a time, and the mirror needs {needs}");
     let user = tarn_sdk::sql::postgres::ident(user);
-    let fewer = if load > STREAM_SESSIONS { ", or choose fewer snapshot_max_parallel_workers" } else { "" };
+    let (needed, fewer) = (needs.sessions, needs.or_fewer());
     Some(
         Problem::new(PEER, message).with_hint(format!(
             "ALTER ROLE {user} CONNECTION LIMIT {needed}; more where it has others{fewer}"

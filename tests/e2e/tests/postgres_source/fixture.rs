@@ -35,8 +35,11 @@ pub struct DriverPeer {
     meanwhile: Meanwhile,
 }
 
-/// What somebody else does right before the next partition is read.
-pub type Meanwhile = Arc<Mutex<Option<String>>>;
+/// What somebody else does right before the next statement that contains a text.
+pub type Meanwhile = Arc<Mutex<Option<(&'static str, String)>>>;
+
+/// What is in the statement that comes before a partition is read.
+pub const BEFORE_READING: &str = "SET TRANSACTION SNAPSHOT";
 
 /// What is put aside, and how much may be.
 #[derive(Clone, Debug)]
@@ -145,9 +148,9 @@ impl DriverSession {
 
 impl Session for DriverSession {
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
-        if sql.starts_with("SET TRANSACTION SNAPSHOT")
-            && let Some(meanwhile) = self.peer.meanwhile.lock().expect("no panic").take()
-        {
+        let is_next = |(before, _): &mut (&str, String)| sql.contains(*before);
+        let meanwhile = self.peer.meanwhile.lock().expect("no panic").take_if(is_next);
+        if let Some((_, meanwhile)) = meanwhile {
             self.peer.open()?.query(&meanwhile)?;
         }
         self.peer.asked.fetch_add(1, Ordering::Relaxed);
@@ -219,7 +222,7 @@ pub fn source(server: &Postgres, config: SourceConfig) -> Source {
     PostgresSource::new(DriverPeer::new(server), config)
 }
 
-/// The same, and what is to happen right before the next partition is read.
+/// The same, and what is to happen in between.
 pub fn interrupted_source(server: &Postgres, config: SourceConfig) -> (Source, Meanwhile) {
     let peer = DriverPeer::new(server);
     let meanwhile = Arc::clone(&peer.meanwhile);

@@ -2,7 +2,7 @@
 
 use tarn_sdk::FailureClass;
 
-use crate::fixture::{Seen, config, interrupted_source, read, source, stream};
+use crate::fixture::{BEFORE_READING, Seen, config, interrupted_source, read, source, stream};
 use crate::server;
 
 fn exchanged(one: &str, other: &str) -> String {
@@ -51,7 +51,7 @@ fn a_load_reads_each_partition_whatever_it_is_called_by_now() {
     let held = source.hold_snapshot().expect("a point");
     let partitions = source.plan_snapshot("public.called_parts", 1000, 1).expect("partitions");
     let first = read(&mut source, &held.token, &partitions[0], &start, 0);
-    *meanwhile.lock().expect("no panic") = Some(exchanged("called_low", "called_high"));
+    *meanwhile.lock().expect("no panic") = Some((BEFORE_READING, exchanged("called_low", "called_high")));
     let second = read(&mut source, &held.token, &partitions[1], &start, 0);
     assert_eq!(second_values(&[first, second].concat()), ["high", "low"]);
     source.teardown().expect("no failure");
@@ -67,11 +67,12 @@ fn a_load_reads_no_column_that_has_the_name_by_now() {
     let start = source.setup().expect("a slot");
     let held = source.hold_snapshot().expect("a point");
     let partitions = source.plan_snapshot("public.called_columns", 1000, 1).expect("partitions");
-    *meanwhile.lock().expect("no panic") = Some(
+    *meanwhile.lock().expect("no panic") = Some((
+        BEFORE_READING,
         "BEGIN; ALTER TABLE public.called_columns RENAME p TO z; ALTER TABLE public.called_columns RENAME q TO p;
          ALTER TABLE public.called_columns RENAME z TO q; COMMIT"
             .to_owned(),
-    );
+    ));
     let failure = source.open_snapshot(&held.token, &partitions[0], &start, 0).expect_err("exchanged");
     assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "table_changed_meanwhile"));
     // By number they are what they were.

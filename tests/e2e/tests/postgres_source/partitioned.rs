@@ -170,6 +170,35 @@ fn a_publication_that_is_gone_or_lacks_a_table_is_named_and_not_passed_over() {
 }
 
 #[test]
+fn a_table_that_became_a_partition_of_a_published_one_is_told_so() {
+    let server = server();
+    server.query(
+        "CREATE TABLE joined_root (id int PRIMARY KEY) PARTITION BY RANGE (id);
+         CREATE TABLE joined_middle PARTITION OF joined_root FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (id);
+         CREATE TABLE joined (id int PRIMARY KEY);
+         CREATE PUBLICATION joined FOR TABLE joined_root, joined WITH (publish_via_partition_root = true)",
+    );
+    let mut source = source(server, given("joined", "public.joined", "joined"));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("ALTER TABLE joined_middle ATTACH PARTITION joined FOR VALUES FROM (0) TO (10)");
+    let failure = source.open(&start).expect_err("its changes come as the other's");
+    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("publication_lacks_table", "public.joined"));
+    assert!(
+        failure.message.contains("as those of public.joined_root, which it is a partition of"),
+        "{failure}"
+    );
+    let remedy = r#"ALTER TABLE "public"."joined_middle" DETACH PARTITION "public"."joined""#;
+    assert!(failure.hint.contains(remedy) && failure.hint.contains("resync"), "{failure}");
+    assert!(!failure.hint.contains("ADD TABLE"), "{failure}");
+    let problems = source.validate().expect("an answer");
+    assert!(problems.iter().any(|problem| problem.hint.contains(remedy)), "{problems:?}");
+    server.query("ALTER TABLE joined_middle DETACH PARTITION joined");
+    source.open(&start).expect("it is published again");
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn an_unlogged_partition_is_refused_and_stops_the_stream() {
     make("unlogged_parts");
     let mut source = source(server(), config("unlogged_parts", &["public.unlogged_parts"]));

@@ -1,9 +1,12 @@
 //! A table that is another one than it was.
 
 use tarn_harness::until;
+use tarn_plugin_postgres::{Peer as _, Session as _};
 use tarn_sdk::{FailureClass, SourceConfig};
 
-use crate::fixture::{Source, config, limits, source, stream};
+use crate::fixture::{
+    BEFORE_READING, DriverPeer, Source, config, interrupted_source, limits, read, source, stream,
+};
 use crate::server;
 
 /// A mirror of a new table, and the position where it was left.
@@ -190,5 +193,59 @@ fn rows_that_another_key_told_apart_come_with_that_key() {
         count += changes.rows;
     }
     assert_eq!(keys, [[1, 0, 0], [1, 2, 0], [1, 0, 0]]);
+    source.teardown().expect("no failure");
+}
+
+/// Makes another table of the name.
+fn replacing(name: &str) -> String {
+    format!("BEGIN; DROP TABLE public.{name}; CREATE TABLE public.{name} (id int PRIMARY KEY); COMMIT")
+}
+
+#[test]
+fn a_table_dropped_and_made_again_while_it_loads_is_told_at_its_next_part() {
+    let (mut source, meanwhile) = interrupted_source(server(), table("replaced_loading"));
+    server().query("INSERT INTO replaced_loading SELECT generate_series(1, 10000)");
+    let start = source.setup().expect("a slot");
+    let held = source.hold_snapshot().expect("a point");
+    let parts = source.plan_snapshot("public.replaced_loading", 1000, 1).expect("partitions");
+    assert!(parts.len() > 2, "{parts:?}");
+    read(&mut source, &held.token, &parts[0], &start, 0);
+    *meanwhile.lock().expect("no panic") = Some((BEFORE_READING, replacing("replaced_loading")));
+    // A session that knows the name from before looks again.
+    let mut attempt = || source.open_snapshot(&held.token, &parts[1], &start, 0).expect_err("another table");
+    let (first, second) = (attempt(), attempt());
+    assert_eq!(first.class, FailureClass::Retry, "{first}");
+    assert_eq!((second.class, second.code.as_str()), (FailureClass::Permanent, "table_replaced"), "{second}");
+    assert_eq!(second.table, "public.replaced_loading");
+    assert!(second.hint.contains("resync"), "{second}");
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_table_dropped_and_made_again_while_its_load_is_planned_is_looked_at_again() {
+    let (mut source, meanwhile) = interrupted_source(server(), table("replaced_planned"));
+    server().query("INSERT INTO replaced_planned SELECT generate_series(1, 10000)");
+    source.setup().expect("a slot");
+    let dropped = "DROP TABLE public.replaced_planned".to_owned();
+    *meanwhile.lock().expect("no panic") = Some(("SELECT count(*) FROM ONLY", dropped));
+    let failure = source.plan_snapshot("public.replaced_planned", 1000, 1).expect_err("it is gone");
+    assert_eq!((failure.class, failure.code.as_str()), (FailureClass::Retry, "table_changed_meanwhile"));
+    server().query("CREATE TABLE replaced_planned (id int PRIMARY KEY)");
+    server().query("INSERT INTO replaced_planned VALUES (1)");
+    // One that waits for whoever does so.
+    let oid = server().scalar("SELECT 'public.replaced_planned'::regclass::oid").expect("a number");
+    let mut other = DriverPeer::new(server()).open().expect("a session");
+    other.query(replacing("replaced_planned").trim_end_matches("; COMMIT")).expect("it is dropped");
+    let failure = std::thread::scope(|scope| {
+        let planned = scope.spawn(|| source.plan_snapshot("public.replaced_planned", 1000, 1));
+        until("it waits", || {
+            let waits = format!("SELECT count(*) > 0 FROM pg_locks WHERE relation = {oid} AND NOT granted");
+            (server().scalar(&waits).as_deref() == Some("t")).then_some(())
+        });
+        other.query("COMMIT").expect("it is another one");
+        planned.join().expect("no panic").expect_err("the one that was to be read is gone")
+    });
+    assert_eq!(failure.class, FailureClass::Retry, "{failure}");
+    assert_eq!(source.plan_snapshot("public.replaced_planned", 1000, 1), Ok(Vec::new()));
     source.teardown().expect("no failure");
 }

@@ -1,6 +1,6 @@
 //! Reading tables at one point in time.
 
-use crate::fixture::{Seen, config, interrupted_source, read, snapshot, source, stream};
+use crate::fixture::{BEFORE_READING, Seen, config, interrupted_source, read, snapshot, source, stream};
 use crate::server;
 
 fn ids(rows: &[Seen]) -> Vec<i64> {
@@ -122,7 +122,7 @@ fn a_column_that_is_renamed_while_a_partition_is_opened_is_read_at_another_attem
     let held = source.hold_snapshot().expect("a point");
     let partitions = source.plan_snapshot("public.renamed_late", 1000, 1).expect("partitions");
     *meanwhile.lock().expect("no panic") =
-        Some("ALTER TABLE public.renamed_late RENAME old TO new".to_owned());
+        Some((BEFORE_READING, "ALTER TABLE public.renamed_late RENAME old TO new".to_owned()));
     let failure = source.open_snapshot(&held.token, &partitions[0], &start, 0).expect_err("no such column");
     assert_eq!(
         (failure.class, failure.code.as_str()),
