@@ -1,6 +1,7 @@
 //! The publication: what of the database the stream holds.
 
 pub(crate) mod lacks;
+mod tables;
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,6 +10,7 @@ use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, log};
 
 use self::lacks::Lacks;
+pub(crate) use self::tables::{PublishedTable, row_filter, tables};
 use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
 use crate::config::{
@@ -24,19 +26,6 @@ use crate::table_name::TableName;
 
 /// SQLSTATE of a lock that was not to be had in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
-
-/// What a publication of somebody else says of a table.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PublishedTable {
-    /// The columns it publishes, where it says.
-    pub(crate) columns: Option<Vec<String>>,
-    /// The numbers of the columns that it was told to publish; nothing where it was told of none.
-    pub(crate) list: Option<Attributes>,
-    /// The condition rows must meet, as SQL of the server's own.
-    pub(crate) row_filter: Option<String>,
-    /// The transaction that made that condition, the lower 32 bits of its number; 0 where there is none.
-    pub(crate) filtered_by: u32,
-}
 
 /// Those of some tables that a publication had all columns of, but for generated ones, when a transaction wrote to them. Lists
 /// of columns are there since 15. What publishes a table without one says nothing of a time before it did.
@@ -94,49 +83,6 @@ pub(crate) fn kinds<P: Peer>(side: &mut Side<P>, name: &str) -> Result<Option<Pu
         let missing = kinds.into_iter().enumerate().filter(|(column, _)| !flag(row, *column));
         PublishedKinds { missing: missing.map(|(_, kind)| kind).collect() }
     }))
-}
-
-/// The tables of a publication. A partitioned table that is published by its partitions is not among
-/// them; its partitions are.
-pub(crate) fn tables(
-    side: &mut impl Reads,
-    server: &Server,
-    name: &str,
-) -> Result<HashMap<TableName, PublishedTable>, Failure> {
-    // So are row filters.
-    let (details, list) = if server.major() >= COLUMN_LISTS_SINCE_MAJOR {
-        (
-            "to_json(p.attnames), p.rowfilter",
-            "to_json(r.prattrs::int2[]), CASE WHEN r.prqual IS NOT NULL THEN r.xmin END",
-        )
-    } else {
-        ("NULL, NULL", "NULL, NULL")
-    };
-    let rows = side.read(&format!(
-        "SELECT p.schemaname, p.tablename, {details}, {list}
-         FROM pg_catalog.pg_publication_tables AS p
-         JOIN pg_catalog.pg_publication AS b ON b.pubname = p.pubname
-         LEFT JOIN (pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid)
-           ON n.nspname = p.schemaname AND c.relname = p.tablename
-         LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = b.oid AND r.prrelid = c.oid
-         WHERE p.pubname = {}",
-        literal(name)
-    ))?;
-    let mut tables = HashMap::with_capacity(rows.len());
-    for row in &rows {
-        let json = |column: usize| row.get(column).and_then(Option::as_deref);
-        let columns = json(2).and_then(|json| serde_json::from_str(json).ok());
-        let row_filter = row.get(3).cloned().flatten();
-        let filtered_by =
-            row.get(5).is_some_and(Option::is_some).then(|| number(row, 5)).transpose()?.unwrap_or(0);
-        let list: Option<Vec<i32>> = json(4).and_then(|json| serde_json::from_str(json).ok());
-        let list = list.map(|numbers| numbers.into_iter().collect());
-        tables.insert(
-            TableName::new(text(row, 0)?, text(row, 1)?),
-            PublishedTable { columns, list, row_filter, filtered_by },
-        );
-    }
-    Ok(tables)
 }
 
 /// Makes the mirror's publication anew; of somebody else's, looks that it is there.
@@ -334,7 +280,7 @@ fn require_kinds(name: &str, kinds: &PublishedKinds) -> Result<(), Failure> {
 
 /// The mirror's own publication has every row.
 fn require_all_rows(name: &str, present: &HashMap<TableName, PublishedTable>) -> Result<(), Failure> {
-    match present.iter().find(|(_, table)| table.row_filter.is_some()) {
+    match present.iter().find(|(_, table)| table.filtered_by != 0) {
         Some((table, _)) => {
             let message = format!("publication {name:?} got a row filter for the table");
             Err(lacking(message).with_table(table.to_string()))
@@ -381,11 +327,9 @@ pub(crate) fn require_filter(
         return Ok(());
     }
     let name = publication.name();
-    let message = match &published.row_filter {
-        Some(filter) => {
-            format!("publication {name:?} has another row filter for the table than before: {filter}")
-        }
-        None => format!("publication {name:?} has no row filter for the table any more"),
+    let message = match published.filtered_by {
+        0 => format!("publication {name:?} has no row filter for the table any more"),
+        _ => format!("publication {name:?} has another row filter for the table than before"),
     };
     Err(Failure::permanent("publication_narrowed", message)
         .with_hint("resync the mirror: rows that only one of the two filters leaves out are not at the destination as they are")

@@ -334,7 +334,8 @@ impl<P: Peer> PostgresSource<P> {
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
         let mapped = Mapped::from_catalog(&table, mapping, published, &types);
-        let row_filter = published.and_then(|published| published.row_filter.clone());
+        let name = self.settings.publication.name();
+        let row_filter = publication::row_filter(&mut self.side, name, table.oid, published)?;
         Ok(Readable { mapped, row_filter, kind: table.kind })
     }
 

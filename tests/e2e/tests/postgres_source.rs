@@ -38,6 +38,8 @@ mod names;
 mod narrowed;
 #[path = "postgres_source/partitioned.rs"]
 mod partitioned;
+#[path = "postgres_source/published.rs"]
+mod published;
 #[path = "postgres_source/replaced.rs"]
 mod replaced;
 #[path = "postgres_source/restored.rs"]

@@ -102,6 +102,13 @@ impl Postgres {
         Self { psql, server: Server::Own(cluster) }
     }
 
+    /// Another database of the server, made with these options, such as an encoding.
+    #[must_use]
+    pub fn with_database(&self, name: &str, options: &str) -> Self {
+        self.query(&format!("CREATE DATABASE {name} {options}"));
+        Self { psql: Psql { database: name.to_owned(), ..self.psql.clone() }, server: Server::Given }
+    }
+
     /// The server's host.
     #[must_use]
     pub fn host(&self) -> &str {

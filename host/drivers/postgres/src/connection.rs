@@ -64,6 +64,8 @@ pub(crate) enum State<S> {
 pub(crate) struct Server {
     pub(crate) version: String,
     pub(crate) backend: i32,
+    /// Whether the database's encoding is `SQL_ASCII`: text may be any bytes.
+    pub(crate) has_any_bytes: bool,
 }
 
 impl Server {

@@ -145,10 +145,10 @@ fn remedy(sqlstate: &str) -> &'static str {
         "28P01" => "check the user and the password",
         "28000" => "check the user, which may have lost LOGIN, and the server's pg_hba.conf",
         "3D000" => "check the name of the database",
-        // B044. It names no table either.
+        // It names no table.
         "22021" | "22P05" => {
-            "a row has text that is none in UTF-8, as a database of the encoding SQL_ASCII takes it: correct the row at the \
-             source, then resync the mirror"
+            "a row has text that the database's encoding does not turn into UTF-8: correct the row at the source, then resync the \
+             mirror"
         }
         "53300" => {
             "end sessions that are not needed, or raise what limits them: max_connections, the role's or the database's \

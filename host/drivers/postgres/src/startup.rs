@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::authentication::{Authentication, Credentials, Step};
 use crate::config::{GREETING_BYTES_MAX, REPLICATION_SETTINGS, SESSION_SETTINGS, SETTINGS_SINCE};
-use crate::connection::Connection;
+use crate::connection::{Connection, Server};
 use crate::error::Error;
 use crate::frame::FrameReader;
 use crate::server_error::ServerError;
@@ -63,7 +63,7 @@ async fn greet<S: AsyncRead + AsyncWrite + Send + 'static>(
     authenticate(&mut connection, Authentication::new(credentials), deadline)
         .await
         .map_err(|error| with_remedy(error, user, database, purpose))?;
-    let settings = settings(purpose, connection.server.major());
+    let settings = settings(purpose, &connection.server);
     connection.query(&settings).await?;
     Ok(connection)
 }
@@ -111,6 +111,9 @@ async fn authenticate<S: AsyncRead + AsyncWrite + Send + 'static>(
                 if let Some(version) = parameter(body, "server_version") {
                     connection.server.version = version;
                 }
+                if let Some(encoding) = parameter(body, "server_encoding") {
+                    connection.server.has_any_bytes = encoding == "SQL_ASCII";
+                }
             }
             backend::BACKEND_KEY_DATA_TAG => {
                 if let Some(process) = body.first_chunk::<4>() {
@@ -132,9 +135,14 @@ fn parameter(body: &[u8], name: &str) -> Option<String> {
 
 /// The statements that make a session independent of settings elsewhere. They are not startup
 /// parameters, because poolers refuse those that they do not know.
-fn settings(purpose: Purpose, major: u32) -> String {
+fn settings(purpose: Purpose, server: &Server) -> String {
+    let major = server.major();
     let since = SETTINGS_SINCE.iter().filter(|(since, ..)| major >= *since);
     let mut settings: Vec<(&str, &str)> = SESSION_SETTINGS.to_vec();
+    if server.has_any_bytes {
+        // B044: the server would refuse a row whose text is none in UTF-8, and say neither which one nor of which table.
+        settings.push(("client_encoding", "SQL_ASCII"));
+    }
     settings.extend(since.map(|(_, name, value)| (*name, *value)));
     if purpose == Purpose::Replication {
         settings.extend(REPLICATION_SETTINGS);
@@ -151,10 +159,14 @@ mod tests {
 
     #[test]
     fn settings_that_a_server_does_not_know_are_left_out() {
-        assert!(!settings(Purpose::Sql, 13).contains("idle_session_timeout"));
-        assert!(settings(Purpose::Sql, 14).contains("SET idle_session_timeout = '0';"));
-        assert!(!settings(Purpose::Sql, 17).contains("wal_sender_timeout"));
-        assert!(settings(Purpose::Replication, 17).contains("SET transaction_timeout = '0';"));
+        let of = |purpose, major: u32| {
+            settings(purpose, &Server { version: format!("{major}.1"), ..Server::default() })
+        };
+        assert!(!of(Purpose::Sql, 13).contains("idle_session_timeout"));
+        assert!(of(Purpose::Sql, 14).contains("SET idle_session_timeout = '0';"));
+        assert!(!of(Purpose::Sql, 17).contains("wal_sender_timeout"));
+        assert!(of(Purpose::Replication, 17).contains("SET transaction_timeout = '0';"));
+        assert!(!of(Purpose::Sql, 17).contains("SQL_ASCII"));
     }
 
     #[tokio::test(start_paused = true)]

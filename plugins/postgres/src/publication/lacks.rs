@@ -62,12 +62,14 @@ fn partitions_published<P: Peer>(
     present: &HashMap<TableName, PublishedTable>,
 ) -> Result<bool, Failure> {
     let rows = side.read(&format!(
-        "SELECT n.nspname, c.relname
-         FROM pg_catalog.pg_partition_tree((
-                SELECT r.oid FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace s ON s.oid = r.relnamespace
-                WHERE s.nspname = {} AND r.relname = {} AND r.relkind = 'p')) AS t
-         JOIN pg_catalog.pg_class c ON c.oid = t.relid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE t.isleaf",
+        "WITH RECURSIVE tree (relid) AS (
+           SELECT r.oid FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace s ON s.oid = r.relnamespace
+           WHERE s.nspname = {} AND r.relname = {} AND r.relkind = 'p'
+           UNION ALL
+           SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.relid)
+         SELECT n.nspname, c.relname FROM tree
+         JOIN pg_catalog.pg_class c ON c.oid = tree.relid AND c.relkind <> 'p'
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace",
         literal(&table.schema),
         literal(&table.name)
     ))?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, TableIndex, Version};
+use tarn_sdk::postgres::Error;
 use tarn_sdk::sql::postgres::{ident, literal};
 use tarn_sdk::{Failure, Limits};
 
@@ -14,6 +15,9 @@ use crate::lsn::Lsn;
 use crate::mapped::Mapped;
 use crate::names::{self, changed, meanwhile};
 use crate::peer::{Session, flag, number, single};
+
+/// SQLSTATEs of values that the server cannot send begin so.
+const DATA_EXCEPTION: &str = "22";
 
 /// Transactions of which one can be told to be older than another by their 32-bit numbers (B163).
 const COMPARABLE_TRANSACTIONS: u64 = 1 << 31;
@@ -117,7 +121,7 @@ impl<S: Session> Reader<S> {
             if open.taken == open.inbox.len() {
                 // A large row is not held beside the next one.
                 open.inbox = Vec::new();
-                open.inbox = self.session.copy_read(bytes_max)?;
+                open.inbox = self.session.copy_read(bytes_max).map_err(|error| open.failed(error))?;
                 open.taken = 0;
             }
             if open.inbox.is_empty() {
@@ -250,6 +254,13 @@ impl<S: Session> Reader<S> {
 }
 
 impl Open {
+    /// The failure of the server's reading. It says nothing of where it met a value that it cannot send.
+    fn failed(&self, error: Error) -> Failure {
+        let is_of_value = error.sqlstate.starts_with(DATA_EXCEPTION);
+        let failure = Failure::from(error);
+        if is_of_value { failure.with_table(self.mapped.table.qualified_name()) } else { failure }
+    }
+
     fn batch(&mut self, limits: Limits) -> Result<BatchWriter, Failure> {
         let waiting = self.inbox.len() - self.taken;
         let mut writer = BatchWriter::with_capacity(batch_room(waiting * 2, waiting, limits.bytes_max));

@@ -310,7 +310,6 @@ impl<E: Into<Failure>> From<E> for NotNow {
 struct Ready {
     mapped: Mapped,
     kind: Kind,
-    row_filter: Option<String>,
     /// What the host has to be told before the rows.
     description: Option<Description>,
 }
@@ -331,7 +330,9 @@ impl Attempt<'_> {
         // Reading nothing locks it, and LOCK wants more rights. What follows sees what is there then.
         session.read(&format!("SELECT FROM {name} LIMIT 0"))?;
         let found = self.look(&mut session)?;
-        let Ready { mapped, kind, row_filter, description } = self.ready(side, found)?;
+        let publication = self.settings.publication.name();
+        let row_filter = publication::row_filter(&mut session, publication, found.0.oid, found.1.as_ref())?;
+        let Ready { mapped, kind, description } = self.ready(side, found)?;
         let (id, columns) = (mapped.table.id, mapped.table.version);
         // B170: the stream has only rows that meet it.
         let conditions: Vec<String> = row_filter.map(|filter| format!("({filter})")).into_iter().collect();
@@ -388,8 +389,7 @@ impl Attempt<'_> {
         } else {
             return Err(NotNow::Columns(version));
         };
-        let row_filter = published.and_then(|published| published.row_filter);
-        Ok(Ready { mapped, kind: table.kind, row_filter, description })
+        Ok(Ready { mapped, kind: table.kind, description })
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Once;
 
 use tarn_batch::{Table, Type};
 use tarn_e2e::type_matrix::{MATRIX, TEXT_ONLY};
+use tarn_sdk::{Failure, FailureClass};
 
-use crate::fixture::{config, limits, snapshot, source, stream, watched_source};
+use crate::fixture::{config, limits, rows, snapshot, source, stream, watched_source};
 use crate::server;
 
 /// What a batch says of the matrix' boxes.
@@ -173,5 +174,45 @@ fn a_value_without_a_place_stops_the_row_by_name_and_is_no_other_value() {
     assert_eq!(failure.class, tarn_sdk::FailureClass::Record);
     assert_eq!((failure.code.as_str(), failure.table.as_str()), ("value_unreadable", "public.too_late"));
     assert!(failure.message.contains("\"at\"") && failure.message.contains("id = 7"), "{}", failure.message);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn text_of_any_bytes_is_told_with_its_table_column_and_key_by_both_ways() {
+    // B044.
+    let server = server().with_database("any_bytes", "ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    server.query(
+        "CREATE TABLE any_bytes (id int PRIMARY KEY, t text, hidden text);
+         INSERT INTO any_bytes VALUES (1, 'grün', E'\\xe9'), (2, E'\\xe9', NULL)",
+    );
+    let mut config = config("any_bytes", &["public.any_bytes"]);
+    config.tables[0].exclude = vec!["hidden".to_owned()];
+    let mut source = source(&server, config);
+    let start = source.setup().expect("a slot");
+    let assert_told = |failure: &Failure, id: &str| {
+        assert_eq!(
+            (failure.class, failure.code.as_str()),
+            (FailureClass::Record, "value_unreadable"),
+            "{failure}"
+        );
+        assert_eq!(failure.table, "public.any_bytes");
+        assert!(
+            failure.message.contains("column \"t\"") && failure.message.contains(&format!("id = {id}")),
+            "{failure}"
+        );
+    };
+    let held = source.hold_snapshot().expect("a point");
+    let partitions = source.plan_snapshot("public.any_bytes", 100, 1).expect("partitions");
+    source.open_snapshot(&held.token, &partitions[0], &start, 0).expect("the partition opens");
+    let first = rows(&source.read_snapshot(limits(1)).expect("the row before it"));
+    assert_eq!(first[0].after, ["1", "grün"]);
+    assert_told(&source.read_snapshot(limits(1)).expect_err("no UTF-8"), "2");
+    source.open(&start).expect("the stream");
+    server.query(
+        "UPDATE any_bytes SET t = 'groß' WHERE id = 1; INSERT INTO any_bytes VALUES (3, E'\\xe9', NULL)",
+    );
+    let (seen, _) = stream(&mut source, 1, 10).expect("the row before it");
+    assert_eq!(seen[0].after, ["1", "groß"]);
+    assert_told(&source.read(limits(10)).expect_err("no UTF-8"), "3");
     source.teardown().expect("no failure");
 }

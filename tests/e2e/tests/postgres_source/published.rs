@@ -1,0 +1,92 @@
+//! What a publication of somebody else publishes.
+
+use tarn_harness::Postgres;
+use tarn_sdk::SourceConfig;
+
+use crate::fixture::{config, source, stream};
+
+/// Releases whose publications list columns and schemas.
+const RELEASES: [u32; 4] = [15, 16, 17, 18];
+
+fn of(publication: &str, tables: &[&str]) -> SourceConfig {
+    SourceConfig {
+        publication: publication.to_owned(),
+        publication_managed: false,
+        ..config("published", tables)
+    }
+}
+
+#[test]
+fn what_is_published_is_known_in_every_form_on_every_release() {
+    for major in RELEASES.into_iter().filter(|major| Postgres::is_here(*major)) {
+        let server = Postgres::start_major(major, &[]);
+        server.query(
+            "CREATE SCHEMA s; CREATE TABLE s.inside (id int PRIMARY KEY, a int);
+             CREATE TABLE plain (id int PRIMARY KEY, a int, b int, g int GENERATED ALWAYS AS (a) STORED);
+             CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE middle PARTITION OF root FOR VALUES FROM (0) TO (9) PARTITION BY RANGE (id);
+             CREATE TABLE leaf PARTITION OF middle DEFAULT;
+             CREATE PUBLICATION listed FOR TABLE plain (id, b), s.inside WHERE (a > 0);
+             CREATE PUBLICATION schema_and_table FOR TABLES IN SCHEMA s, TABLE root
+               WITH (publish_via_partition_root);
+             CREATE PUBLICATION everything FOR ALL TABLES;
+             CREATE PUBLICATION everything_by_roots FOR ALL TABLES WITH (publish_via_partition_root);
+             CREATE PUBLICATION of_a_leaf FOR TABLE leaf WITH (publish_via_partition_root);
+             CREATE PUBLICATION of_a_root FOR TABLE root;
+             CREATE PUBLICATION of_both FOR TABLE root, leaf WITH (publish_via_partition_root)",
+        );
+        let all = ["public.plain", "public.root", "public.middle", "public.leaf", "s.inside"];
+        // What is published by its partitions is there as well.
+        for (publication, held) in [
+            ("listed", &["public.plain", "s.inside"][..]),
+            ("schema_and_table", &["public.root", "s.inside"]),
+            ("everything", &all),
+            ("everything_by_roots", &["public.plain", "public.root", "s.inside"]),
+            ("of_a_leaf", &["public.root", "public.middle", "public.leaf"]),
+            ("of_a_root", &["public.root", "public.middle", "public.leaf"]),
+            ("of_both", &["public.root"]),
+        ] {
+            let problems = source(&server, of(publication, &all)).validate().expect("an answer");
+            let is_told = |table: &str| {
+                let index = all.iter().position(|named| *named == table).expect("one of them");
+                let path = format!("table_mappings[{index}].source_table_identifier");
+                problems.iter().any(|problem| problem.path == path && problem.message.contains("publication"))
+            };
+            let found: Vec<&str> = all.into_iter().filter(|table| !is_told(table)).collect();
+            assert_eq!(found, held, "{publication} on PostgreSQL {major}: {problems:?}");
+        }
+        for (publication, expected) in [("listed", &["id", "b"][..]), ("everything", &["id", "a", "b"])] {
+            let described = source(&server, of(publication, &["public.plain"])).schema().expect("the schema");
+            let names = described[0].table.columns.iter().map(|column| column.name.as_str());
+            assert!(names.eq(expected.iter().copied()), "{publication} on PostgreSQL {major}: {described:?}");
+        }
+    }
+}
+
+#[test]
+fn a_lock_on_one_table_keeps_no_row_of_another_on_any_release() {
+    for major in RELEASES.into_iter().filter(|major| Postgres::is_here(*major)) {
+        let server = Postgres::start_major(major, &[]);
+        server.query(
+            "CREATE TABLE locked (id int PRIMARY KEY); CREATE TABLE free (id int PRIMARY KEY);
+             CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+             CREATE PUBLICATION given FOR TABLE locked WHERE (id > 0), free, parted",
+        );
+        let tables = ["public.locked", "public.free", "public.parted"];
+        let given = SourceConfig { mirror: "given".to_owned(), ..of("given", &tables) };
+        for config in [config("managed", &tables), given] {
+            let mut source = source(&server, config);
+            source.schema().expect("the schema");
+            let start = source.setup().expect("a slot");
+            let mut locking = server.session();
+            locking.query("BEGIN; LOCK TABLE locked, parted, parted_1 IN ACCESS EXCLUSIVE MODE");
+            source.open(&start).expect("the stream");
+            server.query("INSERT INTO free SELECT coalesce(max(id), 0) + 1 FROM free");
+            let (seen, _) = stream(&mut source, 1, 10).expect("a row");
+            assert_eq!(seen[0].table, "public.free", "PostgreSQL {major}");
+            locking.query("COMMIT");
+            source.teardown().expect("no failure");
+        }
+    }
+}
