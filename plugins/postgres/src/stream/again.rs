@@ -376,7 +376,7 @@ impl Attempt<'_> {
         let mut types = Types::default();
         types.look_up(side, wanted_types(&table, self.mapping, published.as_ref()))?;
         let mapped = Mapped::from_catalog(&table, self.mapping, published.as_ref(), &types);
-        excluded::require_there(self.mapping, &table, Some(&self.mark), &mapped.table)?;
+        excluded::require_there(self.mapping, &table, Some(self.mark), &mapped.table)?;
         let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
         let version = mapped.table.version;
         let description = if self.relations.knows(mapped.table.id, version) {
