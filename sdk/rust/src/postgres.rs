@@ -11,6 +11,9 @@ pub use crate::bindings::imports::tarn::plugin::postgres::{Error, Row, Session};
 const PASSING: [&str; 12] =
     ["08", "53", "40001", "40P01", "55006", "55P03", "57P01", "57P02", "57P03", "57P05", "25P03", "58000"];
 
+/// The SQLSTATE of a session that is one too many for the server, the role or the database.
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
 /// The SQLSTATE of what the server has no other for. Its messages are not translated.
 const INTERNAL: &str = "XX000";
 
@@ -41,7 +44,9 @@ impl From<Error> for Failure {
         if !error.detail.is_empty() {
             message = format!("{message}: {}", error.detail);
         }
-        if error.is_passing() {
+        if error.sqlstate == TOO_MANY_CONNECTIONS {
+            Failure::retry("no_connection_left", message)
+        } else if error.is_passing() {
             Failure::retry("postgres_unavailable", message)
         } else {
             Failure::permanent("postgres_refused", message)
