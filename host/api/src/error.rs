@@ -1,5 +1,7 @@
 //! Refusals and failures as answers: `{code, message, details}` with the status that goes with the code.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -170,6 +172,19 @@ impl From<ControlError> for ApiError {
 
 impl From<CatalogError> for ApiError {
     fn from(error: CatalogError) -> Self {
+        Self::of_catalog(&error)
+    }
+}
+
+/// Several may be told of one error.
+impl From<Arc<CatalogError>> for ApiError {
+    fn from(error: Arc<CatalogError>) -> Self {
+        Self::of_catalog(&error)
+    }
+}
+
+impl ApiError {
+    fn of_catalog(error: &CatalogError) -> Self {
         let answer = match error {
             CatalogError::Full { place, .. } => {
                 let message =

@@ -2,16 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tarn_model::Secret;
-use tokio::sync::Mutex;
 
-use crate::config::WRITE_TRIAL_INTERVAL;
 use crate::database::{Database, text};
 use crate::folder::Folder;
 use crate::keyring::Keyring;
 use crate::sealing::Sealer;
+use crate::write_trials::WriteTrials;
 use crate::{CatalogError, migrations};
 
 /// Where the catalog is and what seals it.
@@ -40,8 +38,7 @@ struct Inner {
     /// Whether another key than the first at hand seals.
     awaits_rotation: bool,
     folder: Folder,
-    /// When a write was last tried and went well.
-    written: Mutex<Option<Instant>>,
+    trials: WriteTrials,
 }
 
 /// The meta entry that names the key the secrets are sealed with.
@@ -66,8 +63,8 @@ impl Catalog {
         let keyring = Keyring::new(keys, &wanted)?;
         let is_finished = options.key.is_none() && folder.finish_rotation(keyring.sealing())?;
         let awaits_rotation = wanted != first && !is_finished;
-        let written = Mutex::default();
-        Ok(Self { inner: Arc::new(Inner { database, keyring, awaits_rotation, folder, written }) })
+        let trials = WriteTrials::default();
+        Ok(Self { inner: Arc::new(Inner { database, keyring, awaits_rotation, folder, trials }) })
     }
 
     /// Whether the previous key still seals, so that a rotation is due: see [`Catalog::rotate`].
@@ -81,18 +78,16 @@ impl Catalog {
     }
 
     /// Whether the database answers, and takes writes: a full disk, or a server that only reads, answers as well. One
-    /// is tried every [`WRITE_TRIAL_INTERVAL`] at most, and each time while they fail.
+    /// is tried for all who ask within [`WRITE_TRIAL_INTERVAL`], or [`FAILED_WRITE_TRIAL_INTERVAL`] where it failed.
     ///
     /// # Errors
     /// [`CatalogError::Query`] when it does not answer or takes none, [`CatalogError::Full`] for want of room.
-    pub async fn ready(&self) -> Result<(), CatalogError> {
+    ///
+    /// [`WRITE_TRIAL_INTERVAL`]: crate::config::WRITE_TRIAL_INTERVAL
+    /// [`FAILED_WRITE_TRIAL_INTERVAL`]: crate::config::FAILED_WRITE_TRIAL_INTERVAL
+    pub async fn ready(&self) -> Result<(), Arc<CatalogError>> {
         self.meta(KEY_ID).await?;
-        let mut written = self.inner.written.lock().await;
-        if written.is_none_or(|at| at.elapsed() >= WRITE_TRIAL_INTERVAL) {
-            self.database().probe().await?;
-            *written = Some(Instant::now());
-        }
-        Ok(())
+        self.inner.trials.outcome(self.database().probe()).await
     }
 
     /// A single value by name.

@@ -16,8 +16,12 @@ pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const SQLITE_BUSY_TIMEOUT_MS: u32 = 10_000;
 
 /// How long a write that went well tells that writing works. Who asks whether a server is ready needs no password, so
-/// that they may not keep its disk busy; mirrors write as often. Where writing fails, every request tries, one after the other.
+/// that they may not keep its disk busy; mirrors write as often.
 pub(crate) const WRITE_TRIAL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long a write that failed tells that none works. Whoever made room sees within a moment that it is enough, and a disk that is in
+/// trouble is not kept busy with trials.
+pub(crate) const FAILED_WRITE_TRIAL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Log entries kept of one mirror: weeks of a quiet one, hours of one that fails all the time.
 pub(crate) const LOG_ENTRIES_PER_MIRROR_MAX: i64 = 10_000;

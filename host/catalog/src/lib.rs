@@ -30,6 +30,7 @@ mod sealing;
 mod staged;
 mod tags;
 mod verifications;
+mod write_trials;
 
 pub use batches::{BatchPage, BatchQuery};
 pub use catalog::{Catalog, CatalogOptions};

@@ -86,7 +86,7 @@ impl Control {
     ///
     /// # Errors
     /// The catalog does not answer, or cannot be written.
-    pub async fn ready(&self) -> Result<(), tarn_catalog::CatalogError> {
+    pub async fn ready(&self) -> Result<(), Arc<tarn_catalog::CatalogError>> {
         self.catalog().ready().await
     }
 

@@ -108,6 +108,11 @@ impl Store {
         previewed(&self.plugins, &self.peer, &self.settings(), schema, log).await
     }
 
+    /// Whether it takes messages rather than rows of tables.
+    pub(crate) fn is_queue(&self) -> bool {
+        self.peer.config.is_queue()
+    }
+
     /// A configured destination.
     pub(crate) async fn open(&self, log: Arc<dyn LogSink>) -> Result<DestinationInstance, Failure> {
         self.plugins.destination(&self.peer, &self.settings(), log).await
@@ -166,7 +171,7 @@ impl MirrorInstances {
 
     /// Whether the destination takes messages rather than rows of tables.
     pub(crate) fn is_queue(&self) -> bool {
-        self.store.peer.config.is_queue()
+        self.store.is_queue()
     }
 
     /// What the source is configured with. `loading` are tables that are, or are about to be, loaded beside the stream.
@@ -206,7 +211,7 @@ impl MirrorInstances {
         self.gate.clone()
     }
 
-    /// Changes of the targets' columns, for the stream to count.
+    /// Changes of the targets' columns, for whoever makes them.
     pub(crate) fn column_changes(&self) -> Arc<ColumnChanges> {
         Arc::clone(&self.column_changes)
     }

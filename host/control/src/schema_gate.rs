@@ -16,7 +16,7 @@ use tarn_model::{Failure, SchemaChangePolicy, StepKind, TablePlan};
 use tarn_replication::{Ack, Batch, Destination, PartState};
 use tarn_wasm::LogSink;
 
-use crate::column_changes::ColumnChanges;
+use crate::column_changes::{Change, ColumnChanges, moved};
 use crate::described::table_names;
 use crate::instances::Store;
 
@@ -71,6 +71,22 @@ impl SchemaGate {
             [] => Ok(passed),
             [(plan, digest), others @ ..] => Err(self.waits(plan, digest, others.len())),
         }
+    }
+
+    /// Counts a change of described tables, for the loads that write to them.
+    async fn begin(&self, changes: &Arc<ColumnChanges>, schema: &Bytes) -> Result<Change, Failure> {
+        let tables = table_names(schema)?;
+        if self.store.is_queue() {
+            // It has no columns.
+            return Ok(changes.begin(tables, &[]));
+        }
+        let plans = match changes.is_plan_wanted(&tables) {
+            // A destination need not tell, and one that is in trouble says so when it is to do it.
+            true => self.store.preview(schema, Arc::clone(&self.log)).await.unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let moved = moved(&tables, &plans);
+        Ok(changes.begin(tables, &moved))
     }
 
     /// Forgets changes that are made.
@@ -138,9 +154,12 @@ impl<D: Destination> Destination for Gated<D> {
 
     async fn evolve(&mut self, schema: Bytes) -> Result<(), Failure> {
         let passed = self.gate.pass(&schema).await?;
-        let change = self.changes.begin(table_names(&schema)?);
+        let changes = Arc::clone(&self.changes);
+        let turn = changes.turn().await;
+        let change = self.gate.begin(&changes, &schema).await?;
         self.destination.evolve(schema).await?;
-        drop(change);
+        change.made();
+        drop(turn);
         self.gate.made(&passed).await
     }
 

@@ -47,6 +47,10 @@ pub const SNAPSHOT_WIDE_BATCHES: u64 = 2;
 /// only the caller can hold a new one.
 pub const PARTITION_SOURCE_ATTEMPTS_MAX: u32 = 2;
 
+/// Tries in a row of a worker that the source has no connection for. Sessions of a load before may still be ending at the first one; a
+/// source that is full at the second one stays so, and the load goes on with the workers that have one.
+pub const CONNECTION_ATTEMPTS_MAX: u32 = 2;
+
 /// The delay after a first failure. Most passing trouble (a failover, a restart behind a balancer) is over
 /// by then or takes much longer.
 pub const RETRY_DELAY_MIN: Duration = Duration::from_secs(1);

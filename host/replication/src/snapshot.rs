@@ -68,8 +68,8 @@ pub enum SnapshotEnd {
 /// # Errors
 ///
 /// The first failure that a worker could not wait out. After passing trouble the other workers still finish
-/// their partitions; after any other they stop at their next write. A worker that the source never served leaves the
-/// work to the others: a source may have fewer connections than there are workers.
+/// their partitions; after any other they stop at their next write. A worker that the source has no connection for leaves
+/// the work to those that have one; only where nobody has is that the run's failure.
 pub async fn snapshot<I, L>(
     instances: Arc<I>,
     ledger: Arc<L>,

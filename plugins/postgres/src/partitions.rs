@@ -27,7 +27,7 @@ use crate::table_name::TableName;
 
 /// What partitions were called at the last look, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Partitions(HashMap<u32, TableName>);
+pub(crate) struct PartitionNames(HashMap<u32, TableName>);
 
 /// A partition with rows of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Difference {
     }
 }
 
-impl Partitions {
+impl PartitionNames {
     /// Looks at the partitions of those of the tables that have some, and keeps them. `horizon` is that of the marks, for
     /// tables of which none are kept.
     ///
@@ -171,7 +171,7 @@ pub(crate) fn kept(
     tables: &HashMap<TableName, CatalogTable>,
 ) -> Result<Leaves, Failure> {
     let mut kept = Leaves::default();
-    Partitions::default().look(reads, server, tables, &mut kept, 0)?;
+    PartitionNames::default().look(reads, server, tables, &mut kept, 0)?;
     Ok(kept)
 }
 

@@ -20,7 +20,7 @@ use crate::inspection::inspect;
 use crate::lsn::Lsn;
 use crate::mapped::{self, Mapped, wanted_types};
 use crate::mark::Marks;
-use crate::partitions::{self, Partitions};
+use crate::partitions::{self, PartitionNames};
 use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
@@ -375,9 +375,9 @@ impl<P: Peer> PostgresSource<P> {
         let is_loaded = |table: &&MappedTable| !table.loading || has_point;
         marks.keep(self.settings.tables.iter().map(|table| &table.name));
         self.mark_loaded(&mut marks)?;
-        let mut partitions = Partitions::default();
+        let mut partition_names = PartitionNames::default();
         let tables =
-            surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partitions)?;
+            surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partition_names)?;
         self.note_entries(&position.marks, &mut marks)?;
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
@@ -405,7 +405,7 @@ impl<P: Peer> PostgresSource<P> {
         }
         let oids = tables.values().map(|table| table.oid);
         let published = publication::state(&mut self.side, &server, name, oids)?;
-        let surroundings = Surroundings::new(server, &tables, partitions, published);
+        let surroundings = Surroundings::new(server, &tables, partition_names, published);
         self.stream = Some(Stream::new(replication, cluster, place, begins, relations, surroundings));
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::catalog::{CatalogColumn, CatalogTable, Kind, table_numbered, tables_n
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
 use crate::mark::{Mark, Marks};
-use crate::partitions::{self, Change, Partitions};
+use crate::partitions::{self, Change, PartitionNames};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
 use crate::restated;
@@ -30,7 +30,7 @@ pub(crate) struct Surroundings {
     /// When it is looked at next, by the growing clock.
     next_us: u64,
     without_identity: WithoutIdentity,
-    partitions: Partitions,
+    partition_names: PartitionNames,
     /// The publication as it was at the last look.
     publication: publication::State,
 }
@@ -40,13 +40,13 @@ impl Surroundings {
     pub(crate) fn new(
         server: Server,
         tables: &HashMap<TableName, CatalogTable>,
-        partitions: Partitions,
+        partition_names: PartitionNames,
         publication: publication::State,
     ) -> Self {
         let mut without_identity = WithoutIdentity::default();
         without_identity.tell(tables);
         let now = clock::monotonic();
-        Self { server, next_us: next_look(now, now), without_identity, partitions, publication }
+        Self { server, next_us: next_look(now, now), without_identity, partition_names, publication }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -63,7 +63,7 @@ impl Surroundings {
         let now = clock::monotonic();
         let is_due = now >= self.next_us;
         if is_due {
-            let tables = look(side, &self.server, settings, marks.change(), &mut self.partitions)?;
+            let tables = look(side, &self.server, settings, marks.change(), &mut self.partition_names)?;
             self.without_identity.tell(&tables);
             self.compare_publication(side, settings, &tables)?;
             self.next_us = next_look(now, clock::monotonic());
@@ -101,7 +101,7 @@ pub(crate) fn look<P: Peer>(
     server: &Server,
     settings: &Settings,
     marks: &mut Marks,
-    partitions: &mut Partitions,
+    partition_names: &mut PartitionNames,
 ) -> Result<HashMap<TableName, CatalogTable>, Failure> {
     let horizon = horizon(side)?;
     let tables = tables_named(side, settings.tables.iter().map(|table| &table.name))?;
@@ -146,7 +146,7 @@ pub(crate) fn look<P: Peer>(
             }
         }
     }
-    let changes = partitions.look(side, server, &tables, &mut marks.leaves, marks.horizon)?;
+    let changes = partition_names.look(side, server, &tables, &mut marks.leaves, marks.horizon)?;
     if changes.iter().any(|(_, change)| !change.came.is_empty() || change.has_left()) {
         // Before their rows are read, which is behind this.
         publication::decide_anew(side, server, settings)?;

@@ -11,6 +11,9 @@ pub use crate::bindings::imports::tarn::plugin::postgres::{Error, Row, Session};
 const PASSING: [&str; 12] =
     ["08", "53", "40001", "40P01", "55006", "55P03", "57P01", "57P02", "57P03", "57P05", "25P03", "58000"];
 
+/// The SQLSTATE of a session that is one too many for the server, the role or the database.
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
 /// The SQLSTATE of what the server has no other for. Its messages are not translated.
 const INTERNAL: &str = "XX000";
 
@@ -25,6 +28,10 @@ const PASSING_INTERNAL: [&str; 7] = [
     "tuple concurrently deleted",
     "tuple concurrently updated",
 ];
+
+/// What a person does about one of them that does not pass.
+const WHERE_INTERNAL_LASTS: &str = "it passes where tables were just being changed. Where it goes on, the server's catalog is damaged at \
+     what the message names, or an extension is at fault: look into the server's log, mend or drop that, and the mirror goes on by itself";
 
 impl Error {
     /// Whether the same may succeed when it is tried again.
@@ -41,7 +48,11 @@ impl From<Error> for Failure {
         if !error.detail.is_empty() {
             message = format!("{message}: {}", error.detail);
         }
-        if error.is_passing() {
+        if error.sqlstate == TOO_MANY_CONNECTIONS {
+            Failure::retry("no_connection_left", message)
+        } else if error.sqlstate == INTERNAL && error.is_passing() {
+            Failure::retry("postgres_unavailable", message).with_hint(WHERE_INTERNAL_LASTS)
+        } else if error.is_passing() {
             Failure::retry("postgres_unavailable", message)
         } else {
             Failure::permanent("postgres_refused", message)
@@ -52,6 +63,19 @@ impl From<Error> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FailureClass;
+
+    #[test]
+    fn an_internal_error_is_tried_again_and_says_what_to_do_where_it_goes_on() {
+        let of = |sqlstate: &str, message: &str| {
+            let (sqlstate, message, detail) = (sqlstate.to_owned(), message.to_owned(), String::new());
+            Failure::from(Error { sqlstate, message, detail })
+        };
+        let internal = of("XX000", "cache lookup failed for relation 16639");
+        assert_eq!(internal.class, FailureClass::Retry);
+        assert!(internal.message.contains("relation 16639") && internal.hint.contains("catalog is damaged"));
+        assert_eq!(of("57P03", "the database system is starting up").hint, "");
+    }
 
     #[test]
     fn internal_errors_of_a_catalog_that_changes_are_tried_again_and_no_others() {

@@ -76,6 +76,7 @@ fn trouble_that_passes_is_tried_again_and_other_trouble_is_not() {
     for sqlstate in ["08000", "08006", "53300", "40001", "55006", "57P01", "57P03", "57P05"] {
         assert_eq!(postgres_failure(sqlstate).class, FailureClass::Retry, "{sqlstate}");
     }
+    assert_eq!(postgres_failure("53300").code, "no_connection_left");
     for sqlstate in ["28P01", "42501", "42P01", "0A000", "22P02"] {
         assert_eq!(postgres_failure(sqlstate).class, FailureClass::Permanent, "{sqlstate}");
     }

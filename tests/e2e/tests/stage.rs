@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tarn_e2e::{Certificate, Scene};
-use tarn_harness::{Bucket, Tarn, until, until_within};
+use tarn_harness::{Bucket, ClickHouse, Postgres, Tarn, until, until_within};
 
 const SOURCE: &str = "SELECT id::text, n::text, md5(big), to_jsonb(t)->>'late' FROM t ORDER BY t.id";
 const TARGET: &str =
@@ -142,6 +142,29 @@ fn a_full_stage_is_told_of_with_its_remedy_and_the_rest_waits_at_the_source() {
     scene.postgres.query("ALTER TABLE t ADD COLUMN late int; UPDATE t SET late = 1 WHERE id = 1");
     scene.clickhouse.start_again();
     scene.wait_until_equal(SOURCE, TARGET);
+}
+
+#[test]
+fn a_disk_without_room_for_the_stage_is_told_of_and_the_rest_waits_at_the_source() {
+    let tarn = Tarn::start_with_stage_on_disk(1);
+    let scene = Scene { postgres: Postgres::start(), clickhouse: ClickHouse::start(), tarn };
+    scene.create_peers();
+    let mut scene = mirrored_by(scene);
+    scene.clickhouse.kill();
+    for round in 1..=8 {
+        let first = round * 10_000;
+        scene.postgres.query(&format!(
+            "INSERT INTO t (id, n, big) SELECT n, 1, repeat(md5(n::text), 100) FROM generate_series({first}, {first} + 199) n"
+        ));
+    }
+    wait_for_trouble(&scene, &["No space left on device", "make room for it"]);
+    until_within(tarn_e2e::PATIENCE, "the log tells of it", || {
+        scene.log("t").contains("has no room for more of the stage").then_some(())
+    });
+    scene.postgres.query("ALTER TABLE t ADD COLUMN late int; UPDATE t SET late = 1 WHERE id = 1");
+    scene.clickhouse.start_again();
+    scene.wait_until_equal(SOURCE, TARGET);
+    until("nothing waits any more", || (stage(&scene)["entries"] == "0").then_some(()));
 }
 
 #[test]

@@ -541,6 +541,40 @@ fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
 }
 
 #[test]
+fn a_column_added_while_its_table_loads_beside_the_stream_has_nothing_written_again() {
+    let scene = Scene::start();
+    scene.postgres.query(TABLE);
+    scene.postgres.query(
+        "CREATE TABLE more (id int PRIMARY KEY, t text);
+         INSERT INTO more SELECT n, repeat('x', 100) FROM generate_series(1, 400000) n",
+    );
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 2});
+    scene.mirror("items", &[("public.items", "items")], &partitions);
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.request_state("items", "STATUS_PAUSED");
+    scene.wait_for_state("items", "STATUS_PAUSED");
+    let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING", "flowConfigUpdate": {
+        "cdcFlowConfigUpdate": {"additionalTables": [
+            {"sourceTableIdentifier": "public.more", "destinationTableIdentifier": "more"}]}}});
+    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+    until("rows of the load arrive", || {
+        let count = scene.clickhouse.try_query("SELECT count() FROM more WHERE id > 0").ok()?;
+        (count != [[Some("0".to_owned())]]).then_some(())
+    });
+    // The first description of this life, then one with another column.
+    scene.postgres.query("UPDATE more SET t = 'first' WHERE id = 1");
+    scene.wait_for_target("SELECT t FROM more FINAL WHERE id = 1", "first");
+    scene.postgres.query("ALTER TABLE more ADD kind text DEFAULT 'usual'");
+    scene.postgres.query("UPDATE more SET kind = 'other' WHERE id % 1000 = 0");
+    scene.wait_until_equal(
+        "SELECT id::text, t, kind FROM more ORDER BY more.id",
+        "SELECT toString(id), t, kind FROM more FINAL ORDER BY id",
+    );
+    let told = scene.log("items");
+    assert!(!told.contains("it is written again"), "{told}");
+}
+
+#[test]
 fn columns_that_exchange_their_names_while_the_table_loads_keep_their_values() {
     let scene = Scene::start();
     scene.postgres.query(

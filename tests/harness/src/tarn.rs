@@ -26,8 +26,8 @@ pub struct Tarn {
     folder: TempDir,
     port: u16,
     environment: Vec<(String, String)>,
-    /// The size of the disk that the data folder is.
-    disk_mib: Option<u32>,
+    /// A folder that is a disk of its own, and of how many MiB.
+    disk: Option<(PathBuf, u32)>,
 }
 
 impl Tarn {
@@ -47,12 +47,23 @@ impl Tarn {
     /// The same with a data folder that is a disk of so many MiB, and lasts as long as the process.
     #[must_use]
     pub fn start_on_disk(mib: u32) -> Self {
-        let tarn = Self { disk_mib: Some(mib), ..Self::unstarted(&[]) };
+        let mut tarn = Self::unstarted(&[]);
+        tarn.disk = Some((tarn.data_dir(), mib));
         // Compiled components are larger than it.
         let compiled = tarn.folder.path().join("compiled");
         std::fs::DirBuilder::new().mode(0o700).create(&compiled).expect("a folder can be made");
         std::fs::DirBuilder::new().mode(0o700).create(tarn.data_dir()).expect("a folder can be made");
         symlink(compiled, tarn.data_dir().join("compiled")).expect("a link can be made");
+        tarn.started()
+    }
+
+    /// The same where only what waits for a destination is on such a disk.
+    #[must_use]
+    pub fn start_with_stage_on_disk(mib: u32) -> Self {
+        let mut tarn = Self::unstarted(&[]);
+        let stage = tarn.data_dir().join("stage");
+        std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&stage).expect("a folder can be made");
+        tarn.disk = Some((stage, mib));
         tarn.started()
     }
 
@@ -82,7 +93,7 @@ impl Tarn {
         let folder = tempfile::Builder::new().prefix("tarn-serve-").tempdir().expect("a folder can be made");
         let environment =
             environment.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { process: None, folder, port: 0, environment, disk_mib: None }
+        Self { process: None, folder, port: 0, environment, disk: None }
     }
 
     /// The API's port; a restart keeps it.
@@ -223,8 +234,8 @@ impl Tarn {
     }
 
     fn start_process(&self) -> Process {
-        let mut command = match self.disk_mib {
-            Some(mib) => small_disk::on(mib, &self.data_dir(), &binary()),
+        let mut command = match &self.disk {
+            Some((folder, mib)) => small_disk::on(*mib, folder, &binary()),
             None => Command::new(binary()),
         };
         command

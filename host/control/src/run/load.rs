@@ -187,6 +187,8 @@ impl MirrorRun {
         }
         let gate = instances.gate();
         let passed = gate.pass(&schema).await?;
+        let changes = instances.column_changes();
+        let _turn = changes.turn().await;
         destination.evolve(schema).await?;
         gate.made(&passed).await
     }

@@ -153,3 +153,31 @@ fn failed(error: &io::Error) -> Failure {
     Failure::retry(code, format!("the stage in the data folder: {error}"))
         .with_hint("make room for it, or set stage_mib_max to 0 so that further rows wait at the source")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A device that never has room, and needs nobody's leave.
+    const FULL: &str = "/dev/full";
+
+    #[tokio::test]
+    async fn a_disk_or_quota_without_room_is_a_full_stage() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::new(place.path().to_owned());
+        fs::create_dir(place.path().join("1")).expect("a folder");
+        let half = place.path().join("1").join(format!("a{HALF}"));
+        symlink(FULL, &half).expect("a link");
+        let full = folder.put("1", "a", Bytes::from_static(b"rows")).await.expect_err("it has no room");
+        assert_eq!(full.code, STAGE_FULL, "{full}");
+        assert!(!half.is_symlink(), "what was begun is removed");
+        assert_eq!(folder.put("1", "a", Bytes::from_static(b"rows")).await, Ok(()));
+        assert_eq!(failed(&io::Error::from_raw_os_error(EDQUOT)).code, STAGE_FULL);
+        assert_eq!(failed(&io::Error::from_raw_os_error(EIO)).code, "stage_unusable");
+    }
+
+    const EIO: i32 = 5;
+    const EDQUOT: i32 = 122;
+}

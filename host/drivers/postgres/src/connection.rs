@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::frame::FrameReader;
 use crate::gathering::Gathering;
 use crate::heartbeat::Heartbeat;
+use crate::walsender::Started;
 
 /// A session with a server. Dropping it closes the connection; [`Connection::close`] says good-bye first
 /// and, after a stream, sends the last confirmed position once more.
@@ -33,6 +34,8 @@ pub struct Connection<S = Stream> {
     pub(crate) silence_max: Duration,
     /// Opens the sessions that ask about this one, where it is for a stream.
     pub(crate) client: Option<Client>,
+    /// The start of the stream's server, by which it is told from others.
+    pub(crate) started: Started,
     pub(crate) gathering: Gathering,
     pub(crate) server: Server,
 }
@@ -97,6 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
             quiet: Duration::ZERO,
             silence_max: STREAM_SILENCE,
             client: None,
+            started: Started::default(),
             gathering: Gathering::new(None),
             server: Server::default(),
         }

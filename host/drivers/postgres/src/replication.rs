@@ -29,6 +29,9 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// # Errors
     /// [`Error::Server`] after which the connection serves on; any other ends it.
     pub async fn stream(&mut self, command: &str) -> Result<(), Error> {
+        if self.client.is_some() {
+            self.started = self.started().await?;
+        }
         let mut answer = self.ask(command, "starting the stream").await?;
         match self.next(&mut answer).await? {
             Some(frame) if frame.tag == COPY_BOTH_RESPONSE_TAG => {
@@ -207,7 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         let Some(client) = &self.client else { return false };
         let backend = self.server.backend;
         // A session that is opened is large, and rarely so.
-        match Box::pin(client.walsender(backend)).await {
+        match Box::pin(client.walsender(backend, &self.started)).await {
             Ok(Walsender::Works) => {
                 tracing::info!(backend, "the walsender is silent, and at work on what it has not sent yet");
                 self.quiet = Duration::ZERO;

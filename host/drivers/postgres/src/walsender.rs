@@ -4,10 +4,12 @@
 //! view that is refreshed, a table that `ALTER TABLE` writes anew) sends nothing until it is through, and reads nothing
 //! of what it is sent, however long that takes. Whoever gave up then would begin at the same place, for ever.
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use crate::client::Client;
 use crate::config::INQUIRY_DEADLINE;
+use crate::connection::Connection;
 use crate::error::Error;
 
 /// What a silent walsender is at.
@@ -20,24 +22,49 @@ pub(crate) enum Walsender {
     Waits,
     /// The server has no such process.
     Gone,
+    /// Another server answered, or the same one after a restart: its processes are none of the stream's. So it may be behind a
+    /// proxy, or an address that moved with a failover.
+    Elsewhere,
 }
 
+/// When the server started, as a number: which server it is, beside others of the same history.
+const STARTED: &str = "pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())";
+
+impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
+    /// When the server of this session started.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub(crate) async fn started(&mut self) -> Result<Started, Error> {
+        let rows = self.query(&format!("SELECT {STARTED}")).await?;
+        Ok(Started(rows.into_iter().flatten().next().flatten()))
+    }
+}
+
+/// When a server started; nothing where it did not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Started(Option<String>);
+
 impl Client {
-    /// Asks the server what a walsender of its does, by its process.
+    /// Asks the server that started then what a walsender of its does, by its process.
     ///
     /// # Errors
     /// As [`Client::open`] and [`crate::Connection::query`], after [`INQUIRY_DEADLINE`] at the latest.
-    pub(crate) async fn walsender(&self, backend: i32) -> Result<Walsender, Error> {
+    pub(crate) async fn walsender(&self, backend: i32, started: &Started) -> Result<Walsender, Error> {
         let late =
             |_| Error::TimedOut { doing: "asking what the walsender does", deadline: INQUIRY_DEADLINE };
-        timeout(INQUIRY_DEADLINE, self.ask_about(backend)).await.map_err(late)?
+        timeout(INQUIRY_DEADLINE, self.ask_about(backend, started)).await.map_err(late)?
     }
 
-    async fn ask_about(&self, backend: i32) -> Result<Walsender, Error> {
+    async fn ask_about(&self, backend: i32, started: &Started) -> Result<Walsender, Error> {
         let mut session = self.open().await?;
+        if session.started().await? != *started {
+            session.close().await;
+            return Ok(Walsender::Elsewhere);
+        }
         // A process that waits for nothing has no type of an event.
         let question = format!(
-            "SELECT coalesce(wait_event_type IN ('Activity', 'Client'), false) FROM pg_stat_activity \
+            "SELECT coalesce(wait_event_type IN ('Activity', 'Client'), false) FROM pg_catalog.pg_stat_activity \
              WHERE pid = {backend} AND backend_type = 'walsender'"
         );
         let rows = session.query(&question).await?;
@@ -59,10 +86,12 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::connection::Connection;
 
     const SILENCE: Duration = Duration::from_millis(20);
     const READY: &[u8] = b"Z\0\0\0\x05I";
+    /// When the stream's server started, and another one.
+    const HERE: &str = "1";
+    const THERE: &str = "2";
     const DONE: &[u8] = b"C\0\0\0\x06X\0";
 
     /// What follows the tag of a client's message; its greeting has none.
@@ -73,27 +102,30 @@ mod tests {
         Some(body)
     }
 
+    /// What a session is told, each a letter: when its server started, and of the walsender.
+    type Told = (&'static str, Option<&'static str>);
+
     /// What a server answers to a statement.
-    fn answer(statement: &[u8], told: Option<&str>) -> Vec<u8> {
+    fn answer(statement: &[u8], (started, of_walsender): Told) -> Vec<u8> {
         if statement.starts_with(b"START_REPLICATION") {
             // Nothing else ever comes.
             return b"W\0\0\0\x07\0\0\0".to_vec();
         }
-        let rows = match told {
-            Some(text) if statement.starts_with(b"SELECT") => {
-                [&b"D\0\0\0\x0b\0\x01\0\0\0\x01"[..], text.as_bytes()].concat()
-            }
-            _ => Vec::new(),
+        let told = match String::from_utf8_lossy(statement) {
+            text if text.contains("pg_postmaster_start_time") => Some(started),
+            text if text.contains("pg_stat_activity") => of_walsender,
+            _ => None,
         };
-        [&rows, DONE, READY].concat()
+        let row = told.map(|text| [&b"D\0\0\0\x0b\0\x01\0\0\0\x01"[..], text.as_bytes()].concat());
+        [&row.unwrap_or_default(), DONE, READY].concat()
     }
 
     /// A session with a server whose walsender is silent, and of which is told so much, one answer after the other.
-    async fn silent_stream(told: &'static [Option<&'static str>]) -> Connection {
+    async fn silent_stream(told: &'static [Told]) -> Connection {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         tokio::spawn(async move {
-            let streamed = std::iter::once(None);
+            let streamed = std::iter::once((HERE, None));
             for told in streamed.chain(told.iter().copied()) {
                 let (mut client, _) = listener.accept().await.expect("a client");
                 tokio::spawn(async move {
@@ -132,10 +164,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_walsender_at_work_may_be_silent_and_one_that_is_gone_or_waits_may_not() {
-        for told in
-            [&[Some("f"), Some("f"), Some("f"), None][..], &[Some("f"), Some("f"), Some("f"), Some("t")]]
-        {
+    async fn a_walsender_at_work_may_be_silent_and_one_that_is_gone_or_waits_or_another_servers_may_not() {
+        const WORKS: Told = (HERE, Some("f"));
+        for told in [
+            &[WORKS, WORKS, WORKS, (HERE, None)],
+            &[WORKS, WORKS, WORKS, (HERE, Some("t"))],
+            // Another process has the number there.
+            &[WORKS, WORKS, WORKS, (THERE, Some("f"))],
+        ] {
             let mut session = silent_stream(told).await;
             let (silences, error) = outlived(&mut session).await;
             assert!(matches!(error, Error::TimedOut { deadline: SILENCE, .. }), "{error:?}");

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::board::Board;
 use super::plan::{Extent, Job, Task};
 use crate::batch::{Batch, Limits};
-use crate::config::{PARTITION_SOURCE_ATTEMPTS_MAX, SNAPSHOT_WIDE_BATCHES};
+use crate::config::{CONNECTION_ATTEMPTS_MAX, PARTITION_SOURCE_ATTEMPTS_MAX, SNAPSHOT_WIDE_BATCHES};
 use crate::destination::{Ack, Destination, PartState};
 use crate::hand::Hand;
 use crate::instances::Instances;
@@ -26,7 +26,7 @@ use crate::transform::Transform;
 pub(super) enum Trouble {
     /// The source or the transform.
     Reader(Failure),
-    /// The source, before it gave this worker anything: it may have no connection for so many of them.
+    /// The source has no connection for this worker.
     Unserved(Failure),
     /// The destination.
     Writer(Failure),
@@ -49,8 +49,6 @@ pub(super) struct Worker<I: Instances, L> {
     back_off: BackOff,
     board: Arc<Board>,
     reader: Hand<Reader<I::Source, I::Transform>, Filled>,
-    /// Whether the source gave this worker anything yet.
-    is_served: bool,
     writer: Option<I::Destination>,
     /// The part that the writer is told of.
     part: Option<String>,
@@ -96,7 +94,6 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
             own,
             board,
             reader: Hand::gone(),
-            is_served: false,
             writer: None,
             part: None,
         }
@@ -104,23 +101,34 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
 
     /// Takes tasks until none is left.
     pub(super) async fn work(mut self) -> Result<(), Trouble> {
+        let mut refusals = 0;
         while let Some(task) = self.board.next().await {
             let mut source_attempts = 0;
             loop {
                 let trouble = match self.perform(&task).await {
-                    Ok(()) => break,
+                    Ok(()) => {
+                        refusals = 0;
+                        break;
+                    }
                     Err(trouble) => trouble,
                 };
                 match trouble {
+                    Trouble::Reader(failure) if is_refusal(&failure) => {
+                        // Somebody else may have a connection, and reads the partition whole.
+                        (self.reader, self.writer, self.part) = (Hand::gone(), None, None);
+                        self.board.update(|plan| plan.give_back(task));
+                        refusals += 1;
+                        if refusals >= CONNECTION_ATTEMPTS_MAX {
+                            return Err(Trouble::Unserved(failure));
+                        }
+                        self.wait_out(failure).await?;
+                        break;
+                    }
                     Trouble::Reader(failure) if is_passing(&failure) => {
                         self.reader = Hand::gone();
                         source_attempts += 1;
                         if source_attempts >= PARTITION_SOURCE_ATTEMPTS_MAX {
-                            if self.is_served {
-                                return Err(Trouble::Reader(failure));
-                            }
-                            self.board.update(|plan| plan.give_back(task));
-                            return Err(Trouble::Unserved(failure));
+                            return Err(Trouble::Reader(failure));
                         }
                         self.wait_out(failure).await?;
                     }
@@ -147,7 +155,6 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
         let (rows, parallel) = (self.settings.partition_rows, self.settings.partitions_min);
         let source = &mut self.reader().await?.source;
         let partitions = source.plan_snapshot(table, rows, parallel).await.map_err(Trouble::Reader)?;
-        self.is_served = true;
         self.ledger.planned(table, &partitions).await.map_err(Trouble::Ledger)?;
         let count = u32::try_from(partitions.len()).unwrap_or(u32::MAX);
         self.run.observer.notice(Notice::TablePlanned { table, partitions: count });
@@ -257,7 +264,6 @@ impl<I: Instances, L: SnapshotLedger> Worker<I, L> {
         };
         let read = PartitionRead { token, partition, start, generation };
         source.open_snapshot(&read).await.map_err(Trouble::Reader)?;
-        self.is_served = true;
         Ok(())
     }
 
@@ -369,6 +375,13 @@ fn part_name(job: &Job, extent: &str, start: &Position) -> String {
     let Job { table, number, partition, .. } = job;
     let start: String = start.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{table} {number} {partition} {extent} Position({start})")
+}
+
+/// The code by which a source says that it gives out no further connection (`wit/README.md`).
+const NO_CONNECTION_LEFT: &str = "no_connection_left";
+
+fn is_refusal(failure: &Failure) -> bool {
+    is_passing(failure) && failure.code == NO_CONNECTION_LEFT
 }
 
 fn is_passing(failure: &Failure) -> bool {

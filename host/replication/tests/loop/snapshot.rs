@@ -49,8 +49,9 @@ struct Factory {
     journal: Journal,
     source_fails: Mutex<Vec<Failure>>,
     writes: Mutex<Vec<Reply>>,
-    /// How many more sources can be made; any number where nothing is said.
-    sources_left: Mutex<Option<u32>>,
+    /// How many sources were asked for, and what the making of each fails with.
+    sources: Mutex<u32>,
+    refuses: Option<fn(u32) -> Option<Failure>>,
 }
 
 impl Instances for Factory {
@@ -59,8 +60,13 @@ impl Instances for Factory {
     type Destination = FakeDestination;
 
     async fn source(&self) -> Result<FakeLoader, Failure> {
-        if let Some(left) = self.sources_left.lock().unwrap().as_mut() {
-            *left = left.checked_sub(1).ok_or_else(|| Failure::retry("full", "too many clients already"))?;
+        let number = {
+            let mut sources = self.sources.lock().unwrap();
+            *sources += 1;
+            *sources
+        };
+        if let Some(failure) = self.refuses.and_then(|refuses| refuses(number)) {
+            return Err(failure);
         }
         let fails = self.source_fails.lock().unwrap().pop();
         Ok(FakeLoader { left: 0, journal: self.journal.clone(), fails })
@@ -119,6 +125,10 @@ fn held(generation: u32) -> HeldSnapshot {
 
 fn unplanned(table: &str) -> TableProgress {
     TableProgress { table: table.to_owned(), partitions: None }
+}
+
+fn full() -> Failure {
+    Failure::retry("no_connection_left", "too many clients already")
 }
 
 async fn load(
@@ -211,16 +221,48 @@ async fn a_source_that_fails_twice_at_one_point_ends_the_run() {
 
 #[tokio::test(start_paused = true)]
 async fn workers_that_get_no_connection_leave_their_partitions_to_those_that_have_one() {
-    let of_one = Factory { sources_left: Mutex::new(Some(1)), ..Factory::default() };
+    let of_one = Factory { refuses: Some(|number| (number > 1).then(full)), ..Factory::default() };
     let (end, lines) = load(of_one, vec![unplanned("t"), unplanned("u")], 1, 4, LONG).await;
     assert_eq!(end, Ok(SnapshotEnd::Complete));
     let mut done: Vec<&str> =
         lines.iter().map(String::as_str).filter(|line| line.starts_with("done")).collect();
     done.sort_unstable();
     assert_eq!(done, ["done t 0 at h1", "done t 1 at h1", "done u 0 at h1", "done u 1 at h1"]);
-    let of_none = Factory { sources_left: Mutex::new(Some(0)), ..Factory::default() };
+    let of_none = Factory { refuses: Some(|_| Some(full())), ..Factory::default() };
     let (end, _) = load(of_none, vec![unplanned("t")], 1, 4, LONG).await;
-    assert_eq!(end.expect_err("nobody has one").code, "full");
+    assert_eq!(end.expect_err("nobody has one").code, "no_connection_left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_waits_for_no_worker_that_gets_no_connection() {
+    let mut took = Vec::new();
+    for refuses in [None, Some((|number| (number == 2).then(full)) as fn(u32) -> Option<Failure>)] {
+        let begun = tokio::time::Instant::now();
+        let factory = Factory { refuses, ..Factory::default() };
+        let (end, _) = load(factory, vec![unplanned("t")], 1, 3, LONG).await;
+        assert_eq!(end, Ok(SnapshotEnd::Complete));
+        took.push(begun.elapsed());
+    }
+    assert_eq!(took[0], took[1], "a third worker reads it at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_of_a_worker_that_lost_its_connection_and_gets_no_other_is_read_by_another_one() {
+    let lost = Failure::retry("lost", "connection reset");
+    let refuses: fn(u32) -> Option<Failure> = |number| (number > 2).then(full);
+    let source_fails = Mutex::new(vec![lost]);
+    let factory = Factory { source_fails, refuses: Some(refuses), ..Factory::default() };
+    let (end, lines) = load(factory, vec![unplanned("t")], 1, 2, LONG).await;
+    assert_eq!(end, Ok(SnapshotEnd::Complete), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("no_connection_left")), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_source_is_away_does_not_leave_the_load_to_the_others() {
+    let away = |number| (number > 1).then(|| Failure::retry("down", "connection refused"));
+    let factory = Factory { refuses: Some(away), ..Factory::default() };
+    let (end, _) = load(factory, vec![unplanned("t"), unplanned("u")], 1, 2, LONG).await;
+    assert_eq!(end.expect_err("a new point is to be held").code, "down");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,9 @@
-//! Marks with their written form.
+//! Marks beside their written form.
 //!
-//! Every answer of the stream has a position, and every position has the marks: of ten thousand tables a quarter of a
-//! megabyte. They change seldom, so that their form is made anew where they have changed and copied everywhere else.
+//! Every answer of the stream has a position, and every position the marks: a quarter of a megabyte for ten thousand tables.
+//! Writing them for each would cost more than most answers. So what was written is copied for as long as it says what the marks
+//! would say. It does no more once somebody may have [changed](KeptMarks::change) them, which each look at the catalog may,
+//! and at the first place where the stream has [passed](Marks::pass) what a mark waits for: a position leaves that out.
 
 use super::{Mark, Marks};
 use crate::lsn::Lsn;
@@ -11,16 +13,18 @@ use crate::table_name::TableName;
 #[derive(Debug)]
 pub(crate) struct KeptMarks {
     marks: Marks,
+    /// What was written last.
     written: Vec<u8>,
     form: Form,
 }
 
-/// What the written form is good for.
+/// Where what was written is what the marks would say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The marks have changed since, or were never written.
+    /// Nowhere: nothing was written since somebody may have changed the marks.
     Stale,
-    /// Every place from the one that it was made for to the one before this. A stream does not go back.
+    /// At each place before this one. None is asked for that is before the one it was written for, since a stream does not go
+    /// back.
     Before(Lsn),
 }
 
@@ -37,7 +41,7 @@ impl KeptMarks {
         self.marks.is_any_due()
     }
 
-    /// The marks, to be changed.
+    /// The marks, for somebody who may change them.
     pub(crate) fn change(&mut self) -> &mut Marks {
         self.form = Form::Stale;
         &mut self.marks
