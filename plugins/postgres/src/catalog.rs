@@ -64,7 +64,7 @@ pub(crate) struct CatalogColumn {
     pub(crate) type_oid: u32,
     pub(crate) type_modifier: i32,
     pub(crate) layout: Layout,
-    /// The function that writes its values.
+    /// The function that writes its values; of one that has the code of the server's own, that.
     pub(crate) written_by: u32,
     pub(crate) not_null: bool,
     pub(crate) generated: bool,
@@ -215,7 +215,11 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                          WHERE l.atthasmissing) AS m)
                 END,
                 a.atthasdef OR a.attidentity <> '', c.relnatts, a.attisdropped, d.xmin,
-                CASE WHEN a.xmax = '0'::xid THEN a.cmin END, t.typoutput::oid,
+                CASE WHEN a.xmax = '0'::xid THEN a.cmin END,
+                CASE WHEN t.typoutput::oid < 16384::oid THEN t.typoutput::oid ELSE coalesce(
+                  (SELECT min(s.oid) FROM pg_catalog.pg_proc AS f JOIN pg_catalog.pg_proc AS s
+                     ON s.proname = f.prosrc AND s.prolang = f.prolang AND s.oid < 16384::oid
+                   WHERE f.oid = t.typoutput::oid AND f.prolang = 12::oid), t.typoutput::oid) END,
                 a.attlen, a.attalign
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

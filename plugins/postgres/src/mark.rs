@@ -16,6 +16,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::entry::Entry;
 use crate::lsn::Lsn;
+use crate::settings::MappedTable;
 use crate::shapes::Shapes;
 use crate::table_name::TableName;
 use column_names::ColumnNames;
@@ -35,8 +36,9 @@ pub(crate) struct Mark {
     pub(crate) delivered: Attributes,
     /// What those were called, as far as it is known.
     pub(crate) names: ColumnNames,
-    /// Columns that the mirror leaves out by their names, under whichever they have now, and those of before that are gone.
-    pub(crate) excluded: Attributes,
+    /// Columns that the mirror leaves out, whatever they are called now, with the names that it leaves out; those that are gone
+    /// included.
+    pub(crate) excluded: ColumnNames,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
     /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
@@ -68,7 +70,7 @@ impl Mark {
             file,
             delivered,
             names: ColumnNames::default(),
-            excluded: Attributes::default(),
+            excluded: ColumnNames::default(),
             entry: None,
             generated: Attributes::default(),
             stored: Attributes::default(),
@@ -107,12 +109,14 @@ impl Mark {
         self.stored = there.into_iter().filter(is_behind).collect();
         self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
-        self.written = Some(WrittenForms::of(&table.columns));
+        self.written = Some(WrittenForms::of(table));
     }
 
-    /// Notes columns that the mirror leaves out.
-    pub(crate) fn exclude(&mut self, columns: impl IntoIterator<Item = i32>) {
-        self.excluded = self.excluded.numbers().chain(columns).collect();
+    /// Takes over which columns of the table a mapping leaves out.
+    pub(crate) fn exclude(&mut self, mapping: &MappedTable, table: &CatalogTable) {
+        self.excluded.retain(&mapping.exclude);
+        let excluded = table.columns.iter().filter(|column| mapping.exclude.contains(&column.name));
+        self.excluded.extend(excluded.map(|column| (column.attribute, column.name.as_str())));
     }
 
     /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. One that is

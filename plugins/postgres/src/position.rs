@@ -27,7 +27,7 @@ const VERSION: u8 = 9;
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
 /// The form of version 8: the same with marks that say nothing of partitions, of columns' names, of how their values are
-/// written, and of columns that are stored by now.
+/// written, and of columns that are stored by now or left out.
 const VERSION_WITHOUT_STORED: u8 = 8;
 
 /// The form of version 7: with marks that say nothing of types, too.

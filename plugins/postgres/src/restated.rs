@@ -34,10 +34,12 @@ pub(crate) fn written_otherwise<'t>(
 ) -> impl Iterator<Item = &'t CatalogColumn> {
     let before: Option<&WrittenForms> = mark.written.as_ref().filter(|_| table.file == mark.file);
     // Of a table that loads, all columns may be at the destination.
-    let was_there =
+    let was_delivered =
         |column: &CatalogColumn| mark.delivered.is_empty() || mark.delivered.contains(column.attribute);
+    let is_wanted =
+        move |column: &&CatalogColumn| was_delivered(column) && !mark.excluded.contains(column.attribute);
     let differs = move |column: &&CatalogColumn| before.is_some_and(|before| before.differ(column));
-    table.columns.iter().filter(move |column| was_there(column)).filter(differs)
+    table.columns.iter().filter(is_wanted).filter(differs)
 }
 
 #[cfg(test)]
@@ -95,6 +97,9 @@ mod tests {
             assert_eq!(told(&[]).len(), usize::from(is_told), "{before} to {after}, while it loads");
             assert_eq!(told(&[1]), [""; 0], "{before} to {after}");
         }
+        // One that was added was not written before.
+        let added = fixture::table([id(), column(INT4), CatalogColumn { attribute: 3, ..column(OID) }]);
+        assert_eq!(causes(&added, &marked([id(), column(INT4)], &[])), [""; 0]);
         // Rows that were written anew are told as such, and keys are not read again.
         let mark = marked([id(), column(INT4)], &[1, 2]);
         let written_anew = CatalogTable { file: 51, ..fixture::table([id(), column(OID)]) };

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use tarn_sdk::{Failure, Relations, Rereads, SourceConfig, SourceTable};
 
-use crate::catalog::CatalogTable;
 use crate::mark::Marks;
 use crate::position::{Place, Position};
 use crate::table_name::TableName;
@@ -69,14 +68,6 @@ pub(crate) struct MappedTable {
     pub(crate) loading: bool,
     /// Whether the destination has none of the rows from before the stream, or keeps none.
     pub(crate) lacks_rows: bool,
-}
-
-impl MappedTable {
-    /// The numbers of the columns that are left out, as the table has them now.
-    pub(crate) fn excluded_of(&self, table: &CatalogTable) -> impl Iterator<Item = i32> {
-        let excluded = table.columns.iter().filter(|column| self.exclude.contains(&column.name));
-        excluded.map(|column| column.attribute)
-    }
 }
 
 impl Settings {

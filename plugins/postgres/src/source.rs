@@ -217,7 +217,7 @@ impl<P: Peer> PostgresSource<P> {
                 marks.add(&mapping.name, table.oid, table.file, delivered);
                 let mark = marks.get_mut(&mapping.name).expect("it was added");
                 mark.names = names;
-                mark.exclude(mapping.excluded_of(table));
+                mark.exclude(mapping, table);
                 mark.see(table);
                 mark.filtered_by =
                     Some(published.get(&mapping.name).map_or(0, |published| published.filtered_by));

@@ -133,9 +133,9 @@ pub(crate) fn look<P: Peer>(
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
         }
     }
-    for mapping in settings.tables.iter().filter(|mapping| !mapping.exclude.is_empty()) {
+    for mapping in &settings.tables {
         if let Some((mark, table)) = marks.get_mut(&mapping.name).zip(tables.get(&mapping.name)) {
-            mark.exclude(mapping.excluded_of(table));
+            mark.exclude(mapping, table);
         }
     }
     let written_otherwise = marks.shapes.look(side, types_of(settings, &tables))?;

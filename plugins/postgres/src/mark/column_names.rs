@@ -1,4 +1,4 @@
-//! The names of columns that the stream had last, as one byte each.
+//! Names of columns by their numbers, as one byte each: of those that the stream had last, and of those that are left out.
 //!
 //! Of a column that is gone the catalog has no name, and a stream that starts has had none. A byte tells most names apart; two
 //! that it does not are taken for the same one, which leaves in doubt what they would have told.
@@ -13,6 +13,24 @@ const UNKNOWN: u8 = 0;
 pub(crate) struct ColumnNames(Vec<(i32, u8)>);
 
 impl ColumnNames {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn contains(&self, number: i32) -> bool {
+        self.digest(number).is_some()
+    }
+
+    /// The numbers, rising.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = i32> {
+        self.0.iter().map(|(number, _)| *number)
+    }
+
+    /// Whether a column of this name is known.
+    pub(crate) fn know(&self, name: &str) -> bool {
+        self.0.iter().any(|(_, known)| *known == digest(name))
+    }
+
     /// Whether a column may have had this name; nothing where no name of it is known.
     pub(crate) fn allow(&self, number: i32, name: &str) -> Option<bool> {
         self.digest(number).map(|known| known == digest(name))
@@ -21,6 +39,26 @@ impl ColumnNames {
     /// The same names under other numbers, those alone that have one.
     pub(crate) fn renumbered(&self, number: impl Fn(i32) -> Option<i32>) -> Self {
         self.0.iter().filter_map(|(old, digest)| Some((number(*old)?, *digest))).collect()
+    }
+
+    /// Adds names, where there were none.
+    pub(crate) fn extend<'a>(&mut self, names: impl IntoIterator<Item = (i32, &'a str)>) {
+        self.add(&names.into_iter().collect());
+    }
+
+    /// Adds those of others, where there were none.
+    pub(crate) fn add(&mut self, others: &Self) {
+        for (number, digest) in &others.0 {
+            if let Err(at) = self.place(*number) {
+                self.0.insert(at, (*number, *digest));
+            }
+        }
+    }
+
+    /// Forgets those that have none of these names.
+    pub(crate) fn retain<'a>(&mut self, names: impl IntoIterator<Item = &'a String>) {
+        let kept: Vec<u8> = names.into_iter().map(|name| digest(name)).collect();
+        self.0.retain(|(_, known)| kept.contains(known));
     }
 
     /// Appends a byte for each of these columns.
@@ -36,8 +74,12 @@ impl ColumnNames {
     }
 
     fn digest(&self, number: i32) -> Option<u8> {
-        let at = self.0.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        Some(self.0[at].1)
+        self.place(number).ok().map(|at| self.0[at].1)
+    }
+
+    /// Where a number is, or belongs.
+    fn place(&self, number: i32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, |(number, _)| *number)
     }
 }
 

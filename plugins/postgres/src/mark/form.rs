@@ -2,9 +2,9 @@
 //!
 //! - the [partitions](Leaves::write) of tables;
 //! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table;
-//! - how many tables have columns that are [written](WrittenForms::write) in a way to be noted, or not looked at (4), and each
-//!   with these;
-//! - how many have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these;
+//! - how many bytes there are of how values are [written](WrittenForms::write) (4), and these, table by table;
+//! - how many tables have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these, and the
+//!   [names](ColumnNames::write) of the latter;
 //! - the [shapes](crate::shapes::Shapes::write) of types;
 //! - how many have generated columns, bounded decimals or a condition on rows (4), and each with the two sets of columns and
 //!   the condition's transaction (4);
@@ -35,20 +35,19 @@ impl Marks {
         self.tables.iter().for_each(|mark| mark.names.write(&mark.delivered, &mut names));
         write_count(names.len(), out);
         out.extend_from_slice(&names);
-        let is_of_note = |mark: &&Mark| mark.written.as_ref().is_none_or(|written| !written.is_empty());
-        let written: Vec<&Mark> = self.tables.iter().filter(is_of_note).collect();
+        let mut written = Vec::new();
+        self.tables.iter().for_each(|mark| WrittenForms::write(mark.written.as_ref(), &mut written));
         write_count(written.len(), out);
-        for mark in written {
-            out.extend_from_slice(&mark.name.to_le_bytes());
-            WrittenForms::write(mark.written.as_ref(), out);
-        }
+        out.extend_from_slice(&written);
         let has_any = |mark: &&Mark| !mark.stored.is_empty() || !mark.excluded.is_empty();
         let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
         write_count(stored.len(), out);
         for mark in stored {
             out.extend_from_slice(&mark.name.to_le_bytes());
             mark.stored.write(out);
-            mark.excluded.write(out);
+            let excluded: Attributes = mark.excluded.numbers().collect();
+            excluded.write(out);
+            mark.excluded.write(&excluded, out);
         }
         self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
@@ -89,35 +88,17 @@ impl Marks {
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (leaves, rest) = Leaves::read(bytes)?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (mut names, rest) = rest.split_at_checked(u32::from_le_bytes(*count).try_into().ok()?)?;
-        let mut marks = Self { leaves, ..Self::read_with_written(rest)? };
+        let (mut names, rest) = read_part(rest)?;
+        let (mut written, rest) = read_part(rest)?;
+        let mut marks = Self { leaves, ..Self::read_with_stored(rest)? };
         for mark in &mut marks.tables {
             (mark.names, names) = ColumnNames::read(&mark.delivered, names)?;
+            (mark.written, written) = WrittenForms::read(written)?;
         }
-        names.is_empty().then_some(marks)
+        (names.is_empty() && written.is_empty()).then_some(marks)
     }
 
-    /// The same of bytes without partitions, and names of columns.
-    fn read_with_written(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut written = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (forms, after) = WrittenForms::read(after)?;
-            written.push((u64::from_le_bytes(*name), forms));
-            rest = after;
-        }
-        let mut marks = Self::read_with_stored(rest)?;
-        marks.tables.iter_mut().for_each(|mark| mark.written = Some(WrittenForms::default()));
-        for (name, forms) in written {
-            let at = marks.place(name).ok()?;
-            marks.tables[at].written = forms;
-        }
-        Some(marks)
-    }
-
-    /// The same of bytes without how values are written, too.
+    /// The same of bytes without partitions, names of columns, and how values are written.
     fn read_with_stored(bytes: &[u8]) -> Option<Self> {
         let (count, mut rest) = bytes.split_first_chunk()?;
         let mut stored = Vec::new();
@@ -125,6 +106,7 @@ impl Marks {
             let (name, after) = rest.split_first_chunk()?;
             let (columns, after) = Attributes::read(after)?;
             let (excluded, after) = Attributes::read(after)?;
+            let (excluded, after) = ColumnNames::read(&excluded, after)?;
             stored.push((u64::from_le_bytes(*name), columns, excluded));
             rest = after;
         }
@@ -222,6 +204,12 @@ impl Marks {
     }
 }
 
+/// A part that begins with how many bytes it has, and what follows it.
+fn read_part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (count, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u32::from_le_bytes(*count).try_into().ok()?)
+}
+
 fn write_count(count: usize, out: &mut Vec<u8>) {
     let count = u32::try_from(count).expect("a database has fewer tables than numbers for them");
     out.extend_from_slice(&count.to_le_bytes());
@@ -243,8 +231,10 @@ mod tests {
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         mark.filtered_by = Some(0);
         mark.names = [(1, "a"), (9, "b")].into_iter().collect();
-        mark.written =
-            Some(WrittenForms::of(&[CatalogColumn { written_by: 1799, ..fixture::column(9, "b") }]));
+        mark.written = Some(WrittenForms::of(&fixture::table([CatalogColumn {
+            written_by: 1799,
+            ..fixture::column(9, "b")
+        }])));
         marks.get_mut(&names[1]).expect("it is marked").written = Some(WrittenForms::default());
         let mut bytes = Vec::new();
         marks.write(&mut bytes);
@@ -262,7 +252,7 @@ mod tests {
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
         (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
-        mark.exclude([3, 5]);
+        mark.excluded.extend([(3, "secret"), (5, "x")]);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

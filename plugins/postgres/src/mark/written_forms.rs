@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::CatalogColumn;
+use crate::catalog::{CatalogColumn, CatalogTable};
 
 /// Functions below this number are the server's own.
 const FIRST_MADE: u32 = 16_384;
@@ -20,33 +20,38 @@ const SHARING: [u32; 13] = [1799, 45, 2213, 2215, 2217, 2219, 2221, 3737, 3772, 
 /// Stands for the number of columns where these were not looked at.
 const UNKNOWN: u16 = u16::MAX;
 
-/// The functions that write values of columns, by the columns' numbers; those of most types are left out.
+/// How values of a table's columns were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct WrittenForms(BTreeMap<u16, u32>);
+pub(crate) struct WrittenForms {
+    /// The number of the last column that was made.
+    made: u16,
+    /// The functions that write values, by the columns' numbers; those of most types are left out.
+    functions: BTreeMap<u16, u32>,
+}
 
 impl WrittenForms {
-    pub(crate) fn of(columns: &[CatalogColumn]) -> Self {
-        Self(columns.iter().filter_map(|column| Some((number(column), form(column)?))).collect())
+    pub(crate) fn of(table: &CatalogTable) -> Self {
+        let functions = table.columns.iter().filter_map(|column| Some((number(column), form(column)?)));
+        Self { made: small(table.attributes_made), functions: functions.collect() }
     }
 
-    /// Whether values of a column that was there are written otherwise now.
+    /// Whether a column was there, and its values are written otherwise now.
     pub(crate) fn differ(&self, now: &CatalogColumn) -> bool {
-        self.0.get(&number(now)).copied() != form(now)
+        let number = number(now);
+        number <= self.made && self.functions.get(&number).copied() != form(now)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Appends how many there are (2 bytes, all bits set where that was not looked at), and each with the column's number (2)
-    /// and the function's (4), little-endian.
+    /// Appends how many functions there are (2 bytes, all bits set where that was not looked at), each with the column's number
+    /// (2) and its own (4), and the number of the last column (2), little-endian.
     pub(super) fn write(forms: Option<&Self>, out: &mut Vec<u8>) {
-        let small = |number: usize| u16::try_from(number).expect("a table has at most 1,600 columns");
-        out.extend_from_slice(&forms.map_or(UNKNOWN, |forms| small(forms.0.len())).to_le_bytes());
-        for (column, function) in forms.iter().flat_map(|forms| &forms.0) {
+        let Some(forms) = forms else { return out.extend_from_slice(&UNKNOWN.to_le_bytes()) };
+        let count = u16::try_from(forms.functions.len()).expect("a table has at most 1,600 columns");
+        out.extend_from_slice(&count.to_le_bytes());
+        for (column, function) in &forms.functions {
             out.extend_from_slice(&column.to_le_bytes());
             out.extend_from_slice(&function.to_le_bytes());
         }
+        out.extend_from_slice(&forms.made.to_le_bytes());
     }
 
     /// Reads the forms, and what follows them.
@@ -56,19 +61,24 @@ impl WrittenForms {
         if count == UNKNOWN {
             return Some((None, rest));
         }
-        let mut forms = BTreeMap::new();
+        let mut functions = BTreeMap::new();
         for _ in 0..count {
             let (column, after) = rest.split_first_chunk()?;
             let (function, after) = after.split_first_chunk()?;
-            forms.insert(u16::from_le_bytes(*column), u32::from_le_bytes(*function));
+            functions.insert(u16::from_le_bytes(*column), u32::from_le_bytes(*function));
             rest = after;
         }
-        Some((Some(Self(forms)), rest))
+        let (made, rest) = rest.split_first_chunk()?;
+        Some((Some(Self { made: u16::from_le_bytes(*made), functions }), rest))
     }
 }
 
 fn number(column: &CatalogColumn) -> u16 {
-    u16::try_from(column.attribute).expect("a table has at most 1,600 columns")
+    small(column.attribute)
+}
+
+fn small(number: i32) -> u16 {
+    u16::try_from(number).expect("a table has at most 1,600 columns")
 }
 
 /// The function that writes a column's values, unless it is one of most types.

@@ -8,7 +8,7 @@ use super::leaf::Leaf;
 use super::numbers::Known;
 use super::replicated::{Cell, Replicated};
 use crate::attributes::Attributes;
-use crate::catalog::{CatalogTable, Kind};
+use crate::catalog::{CatalogColumn, CatalogTable, Kind};
 use crate::mapped::Mapped;
 use crate::mark::Mark;
 use crate::mark::column_names::ColumnNames;
@@ -35,7 +35,7 @@ pub(super) struct Described<'a> {
     /// Those of them that are stored by now, and may not have been delivered since.
     pub(super) stored: &'a Attributes,
     /// Those that the mirror leaves out, as far as they are known by number.
-    pub(super) excluded: &'a Attributes,
+    pub(super) excluded: &'a ColumnNames,
     /// Whether the publication is one that leaves no column out but generated ones.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
@@ -76,7 +76,7 @@ impl Described<'_> {
             if mapping.exclude.iter().any(|excluded| excluded == column.name) {
                 cells.push(Cell::Excluded);
                 if let Which::Number(number) = which {
-                    excluded.push(number);
+                    excluded.push((number, column.name));
                 }
                 continue;
             }
@@ -133,7 +133,7 @@ impl Described<'_> {
                 before: leaf.before.as_ref(),
                 delivered: &leaf.delivered,
                 names: &leaf.names,
-                unwanted: &leaf.excluded,
+                excluded: &leaf.excluded,
                 generated: &leaf.generated,
                 stored: &leaf.stored,
                 ..self.known(&leaf.catalog, mapping)
@@ -167,8 +167,8 @@ impl Described<'_> {
             names: self.names,
             generated: self.generated,
             stored: self.stored,
-            excluded: &mapping.exclude,
-            unwanted: self.excluded,
+            excluded_names: &mapping.exclude,
+            excluded: self.excluded,
             is_whole: self.is_whole,
             writer: self.writer,
             believes: false,
@@ -225,20 +225,28 @@ impl Described<'_> {
         columns: &[RelationColumn<'_>],
         which: &[Which],
     ) -> bool {
-        let Some(catalog) = self.catalog.filter(|_| relation.identity != b'f') else { return false };
-        let is_in_key_now = |(column, which): (&RelationColumn<'_>, &Which)| {
-            let now = catalog.columns.iter().find(|now| match which {
+        // A partition has an identity of its own, which is looked at with its table.
+        let is_whole_row = relation.identity == b'f';
+        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid && !is_whole_row);
+        let Some(catalog) = own else { return false };
+        let now_of = |column: &RelationColumn<'_>, which: &Which| {
+            catalog.columns.iter().find(|now| match which {
                 Which::Number(number) if *number != 0 => now.attribute == *number,
                 Which::Number(_) | Which::Name => now.name == column.name,
                 Which::Unclear => false,
-            });
-            now.is_some_and(|now| now.key != 0)
+            })
         };
-        let key: Vec<bool> =
-            columns.iter().zip(which).filter(|(column, _)| column.in_key).map(is_in_key_now).collect();
-        let columns_now = catalog.columns.iter().filter(|column| column.key != 0).count();
-        let is_that_of_now = key.len() == columns_now && key.iter().all(|is_in_key| *is_in_key);
-        columns_now != 0 && !key.is_empty() && !is_that_of_now
+        let mut then = Vec::new();
+        for (column, which) in columns.iter().zip(which).filter(|(column, _)| column.in_key) {
+            match now_of(column, which).filter(|now| now.key != 0) {
+                Some(now) => then.push(now.attribute),
+                None => return catalog.has_key(),
+            }
+        }
+        // No message has a generated one, unless that is published.
+        let is_missing =
+            |now: &CatalogColumn| now.key != 0 && !now.generated && !then.contains(&now.attribute);
+        !then.is_empty() && catalog.columns.iter().any(is_missing)
     }
 
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has

@@ -1,14 +1,14 @@
 //! Columns that are left out by their names, and change these.
 
-use tarn_batch::Table;
+use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
 use crate::catalog::CatalogTable;
 use crate::mark::Mark;
 use crate::settings::MappedTable;
 
-/// Refuses columns that were not delivered before where one that is left out is not there any more, and they may be the same
-/// one under another name: nobody asked for its values. Its number tells, where the position has it.
+/// Refuses columns that are left out under another name, for nobody asked for their values: those whose numbers say so, and, where
+/// a name that is left out is gone and no number is known for it, those that were not delivered before.
 ///
 /// # Errors
 /// `excluded_column_gone`.
@@ -18,83 +18,111 @@ pub(super) fn require_there(
     mark: Option<&Mark>,
     table: &Table,
 ) -> Result<(), Failure> {
-    let Some(mark) = mark.filter(|mark| !mapping.exclude.is_empty() && !mark.delivered.is_empty()) else {
-        return Ok(());
+    let Some(mark) = mark.filter(|_| !mapping.exclude.is_empty()) else { return Ok(()) };
+    // One that is left out only since then was delivered under the name that is.
+    let was_wanted = |number: i32| {
+        mark.delivered.contains(number)
+            && !mapping.exclude.iter().any(|name| mark.names.allow(number, name) == Some(true))
     };
-    let is_there = |name: &String| catalog.columns.iter().any(|column| column.name == *name);
-    let gone: Vec<&str> = mapping.exclude.iter().filter(|name| !is_there(name)).map(String::as_str).collect();
-    let may_be_excluded = |number: i32| {
-        !mark.delivered.contains(number) && (mark.excluded.is_empty() || mark.excluded.contains(number))
-    };
-    let new = table.columns.iter().filter(|column| may_be_excluded(column.attribute));
-    let new: Vec<&str> = new.map(|column| column.name.as_str()).collect();
-    if gone.is_empty() || new.is_empty() {
+    let new = table.columns.iter().filter(|column| !was_wanted(column.attribute));
+    let (renamed, other): (Vec<&Column>, Vec<&Column>) =
+        new.partition(|column| mark.excluded.contains(column.attribute));
+    let is_gone = |name: &&String| !catalog.columns.iter().any(|column| column.name == **name);
+    let is_untold = |name: &&String| is_gone(name) && !mark.excluded.know(name);
+    let untold: Vec<&str> = mapping.exclude.iter().filter(is_untold).map(String::as_str).collect();
+    if let Some(column) = renamed.first() {
+        let was_called = |name: &&String| mark.excluded.allow(column.attribute, name) == Some(true);
+        let name = mapping.exclude.iter().find(was_called).map_or("a column", String::as_str);
+        let message = format!("{name}, which is left out, is called {} by now", column.name);
+        return Err(gone(mapping, message, &column.name, name));
+    }
+    if untold.is_empty() || other.is_empty() || mark.delivered.is_empty() {
         return Ok(());
     }
-    let (gone, new, table) = (gone.join(", "), new.join(", "), mapping.name.to_string());
-    let message = match mark.excluded.is_empty() {
-        true => format!(
-            "{gone}, which is left out, is not there any more, and {new} is new: it may be the same column"
-        ),
-        false => format!("{gone}, which is left out, is called {new} by now"),
-    };
-    Err(Failure::permanent("excluded_column_gone", message)
+    let other: Vec<&str> = other.into_iter().map(|column| column.name.as_str()).collect();
+    let message = format!(
+        "{}, which is left out, is not there any more, and {} is new: it may be the same column",
+        untold.join(", "),
+        other.join(", ")
+    );
+    Err(gone(mapping, message, &other.join(","), &untold.join(",")))
+}
+
+fn gone(mapping: &MappedTable, message: String, new: &str, gone: &str) -> Failure {
+    let table = mapping.name.to_string();
+    Failure::permanent("excluded_column_gone", message)
         .with_hint(format!(
             "leave {new} out as well, by `tarn mirror edit … --exclude {table}:{new}`; or have it delivered, by `tarn mirror edit … \
-             --forget-excluded {table}:{gone}`",
-            new = new.replace(", ", ","),
-            gone = gone.replace(", ", ",")
+             --forget-excluded {table}:{gone}`"
         ))
-        .with_table(mapping.name.to_string()))
+        .with_table(table)
 }
 
 #[cfg(test)]
 mod tests {
-    use tarn_batch::{Column, Type};
+    use tarn_batch::Type;
 
     use super::*;
     use crate::catalog::fixture;
     use crate::mark::Marks;
     use crate::table_name::TableName;
 
-    /// Whether columns by name and number are taken where `secret` is left out, which had one of these numbers, and 1 and 3 were
-    /// delivered.
-    fn takes(excluded: &[i32], columns: &[(&str, i32)]) -> bool {
+    /// The message where columns by name and number come, some of them are left out, and of those some are known by number. 1 and 3
+    /// were delivered, as `id` and `a`.
+    fn told(exclude: &[&str], known: &[(i32, &str)], columns: &[(&str, i32)]) -> Option<String> {
         let mapping = MappedTable {
             index: 0,
             name: TableName::new("public", "t"),
-            exclude: vec!["secret".to_owned()],
+            exclude: exclude.iter().map(|&name| name.to_owned()).collect(),
             loading: false,
             lacks_rows: false,
         };
         let catalog = fixture::table(columns.iter().map(|(name, number)| fixture::column(*number, name)));
-        let replicated = columns.iter().filter(|(name, _)| *name != "secret").map(|(name, number)| Column {
-            name: (*name).to_owned(),
-            data_type: Type::Text,
-            type_name: "text".to_owned(),
-            nullable: true,
-            key: 0,
-            attribute: *number,
-        });
+        let replicated =
+            columns.iter().filter(|(name, _)| !exclude.contains(name)).map(|(name, number)| Column {
+                name: (*name).to_owned(),
+                data_type: Type::Text,
+                type_name: "text".to_owned(),
+                nullable: true,
+                key: 0,
+                attribute: *number,
+            });
         let (schema, name, columns) = ("public".to_owned(), "t".to_owned(), replicated.collect());
         let table = Table { id: 1, schema, name, version: 1, columns };
         let mut marks = Marks::new(1);
         marks.add(&mapping.name, 1, 1, [1, 3].into_iter().collect());
         let mark = marks.get_mut(&mapping.name).expect("it is marked");
-        mark.exclude(excluded.iter().copied());
-        require_there(&mapping, &catalog, Some(mark), &table).is_ok()
+        mark.names = [(1, "id"), (3, "a")].into_iter().collect();
+        mark.excluded.extend(known.iter().copied());
+        require_there(&mapping, &catalog, Some(mark), &table).err().map(|failure| failure.message)
     }
 
     #[test]
-    fn a_column_that_may_be_one_that_is_left_out_is_refused() {
-        for excluded in [&[][..], &[2], &[2, 4]] {
-            assert!(takes(excluded, &[("id", 1), ("secret", 2), ("a", 3)]));
-            assert!(takes(excluded, &[("id", 1), ("secret", 2), ("a", 3), ("b", 4)]));
-            assert!(takes(excluded, &[("id", 1), ("a", 3)]), "it was dropped");
-            assert!(!takes(excluded, &[("id", 1), ("open", 2), ("a", 3)]));
-            let says_nothing = !excluded.contains(&2);
-            let is_other = !says_nothing && !excluded.contains(&4);
-            assert_eq!(takes(excluded, &[("id", 1), ("a", 3), ("b", 4)]), is_other);
-        }
+    fn a_column_that_is_left_out_is_told_by_its_number() {
+        let told = |columns: &[(&str, i32)]| told(&["secret"], &[(2, "secret")], columns);
+        assert_eq!(told(&[("id", 1), ("secret", 2), ("a", 3), ("b", 4)]), None);
+        assert_eq!(told(&[("id", 1), ("a", 3), ("b", 4)]), None, "it was dropped");
+        let renamed = |to: &str| Some(format!("secret, which is left out, is called {to} by now"));
+        assert_eq!(told(&[("id", 1), ("open", 2), ("a", 3)]), renamed("open"));
+        // Another one has its name.
+        assert_eq!(told(&[("id", 1), ("open", 2), ("a", 3), ("secret", 4)]), renamed("open"));
+        assert_eq!(told(&[("id", 1), ("a", 2), ("secret", 3)]), renamed("a"));
+    }
+
+    #[test]
+    fn a_column_that_may_be_one_that_is_left_out_is_refused_where_no_number_is_known() {
+        let told = |columns: &[(&str, i32)]| told(&["b", "secret"], &[(5, "b")], columns);
+        assert_eq!(told(&[("id", 1), ("a", 3), ("b", 5)]), None, "it was dropped");
+        let may_be = Some(
+            "secret, which is left out, is not there any more, and c is new: it may be the same column"
+                .to_owned(),
+        );
+        assert_eq!(told(&[("id", 1), ("a", 3), ("c", 4), ("b", 5)]), may_be);
+    }
+
+    #[test]
+    fn a_column_that_is_left_out_only_since_it_was_delivered_is_told_where_it_is_renamed() {
+        let told = told(&["a"], &[(3, "a")], &[("id", 1), ("c", 3)]);
+        assert_eq!(told.as_deref(), Some("a, which is left out, is called c by now"));
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Leaf {
     pub(super) names: ColumnNames,
     pub(super) generated: Attributes,
     pub(super) stored: Attributes,
-    pub(super) excluded: Attributes,
+    pub(super) excluded: ColumnNames,
     /// The partition as its message before described it.
     pub(super) before: Option<Table>,
     /// The table's number of each; 0 where that is not known of one that is gone.
@@ -40,7 +40,7 @@ pub(super) struct Root<'a> {
     pub(super) names: &'a ColumnNames,
     pub(super) generated: &'a Attributes,
     pub(super) stored: &'a Attributes,
-    pub(super) excluded: &'a Attributes,
+    pub(super) excluded: &'a ColumnNames,
     /// The partition as its message before described it.
     pub(super) before: Option<&'a Table>,
 }
@@ -98,7 +98,7 @@ impl Leaf {
             names: root.names.renumbered(own),
             generated: known(root.generated),
             stored: known(root.stored),
-            excluded: known(root.excluded),
+            excluded: root.excluded.renumbered(own),
             before: root.before.map(|before| table_of(before, &of_root)),
             numbers: of_root.iter().map(|(_, root)| *root).collect(),
             unclear: Vec::new(),
@@ -222,7 +222,7 @@ mod tests {
             names: &ColumnNames::default(),
             generated: &generated,
             stored: &generated,
-            excluded: &generated,
+            excluded: &ColumnNames::default(),
             before: None,
         };
         let leaf = Leaf::new(leaf, root).expect("they have the same columns");
@@ -233,8 +233,8 @@ mod tests {
             names: &leaf.names,
             generated: &leaf.generated,
             stored: &leaf.stored,
-            excluded: &[],
-            unwanted: &leaf.excluded,
+            excluded_names: &[],
+            excluded: &leaf.excluded,
             is_whole: true,
             writer: Some(writer),
             believes: false,
@@ -305,7 +305,7 @@ mod tests {
             names: &ColumnNames::default(),
             generated: &none,
             stored: &none,
-            excluded: &none,
+            excluded: &ColumnNames::default(),
             before: None,
         };
         assert!(Leaf::new(&catalog(&[(1, "id")], &[]), root).is_none());

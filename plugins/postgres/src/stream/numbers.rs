@@ -29,14 +29,15 @@ pub(super) struct Known<'a> {
     /// Columns that were generated, are stored by now, and may not have been delivered since.
     pub(super) stored: &'a Attributes,
     /// The names of columns that are not wanted, and so never delivered.
-    pub(super) excluded: &'a [String],
+    pub(super) excluded_names: &'a [String],
     /// Their numbers, as far as they are known, those that have another name now included.
-    pub(super) unwanted: &'a Attributes,
+    pub(super) excluded: &'a ColumnNames,
     /// Whether the publication has all columns of the table that are not generated.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow the message, the lower 32 bits of its number.
     pub(super) writer: Option<u32>,
-    /// Whether the numbers of transactions are believed where names do not contradict them.
+    /// Whether the numbers of transactions are believed where names do not contradict them: a message that they mislead of is rare,
+    /// and where nothing can be left out, a doubt stops the mirror.
     pub(super) believes: bool,
 }
 
@@ -95,12 +96,12 @@ impl Known<'_> {
 
     /// Whether messages may have columns that are excluded.
     pub(super) fn is_any_excluded(&self) -> bool {
-        !self.excluded.is_empty() || !self.unwanted.is_empty()
+        !self.excluded_names.is_empty() || !self.excluded.is_empty()
     }
 
     /// Whether a column is excluded, or was under another name.
     pub(super) fn is_excluded(&self, column: &CatalogColumn) -> bool {
-        self.excluded.contains(&column.name) || self.unwanted.contains(column.attribute)
+        self.excluded_names.contains(&column.name) || self.excluded.contains(column.attribute)
     }
 
     fn is_there(&self, number: i32) -> bool {
@@ -274,8 +275,8 @@ mod tests {
             names: &ColumnNames::default(),
             generated: &Attributes::default(),
             stored: &Attributes::default(),
-            excluded: &[],
-            unwanted: &Attributes::default(),
+            excluded_names: &[],
+            excluded: &ColumnNames::default(),
             is_whole: false,
             writer: None,
             believes: false,

@@ -34,7 +34,7 @@ pub(crate) struct Replicated {
     /// Places of columns that the stream had before.
     pub(super) delivered: Vec<usize>,
     /// Columns that the mirror leaves out, as far as they are known.
-    pub(super) excluded: Attributes,
+    pub(super) excluded: ColumnNames,
     /// Whether its columns are what the stream had before.
     pub(super) novelty: Novelty,
     /// Columns that are left out, because it cannot be told which ones of the table they are.
@@ -73,7 +73,7 @@ impl Replicated {
             again: Again::No,
             fills: Vec::new(),
             delivered: Vec::new(),
-            excluded: Attributes::default(),
+            excluded: ColumnNames::default(),
             novelty: Novelty::None,
             doubt: None,
             index: None,
@@ -137,7 +137,7 @@ impl Replicated {
 
     /// Has a mark have what is known of its columns.
     pub(super) fn mark(&self, mark: &mut Mark) {
-        mark.exclude(self.excluded.numbers());
+        mark.excluded.add(&self.excluded);
         if let Some(said) = self.attributes() {
             (mark.delivered, mark.names) = (said, self.names());
         }

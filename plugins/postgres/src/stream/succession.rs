@@ -99,7 +99,7 @@ impl Known<'_> {
             self.catalog.columns.iter().filter(|column| column.attribute < end).filter(is_there).collect();
         certain.sort_unstable_by_key(|column| column.attribute);
         let is_in_place = |(known, column): (&&CatalogColumn, &RelationColumn<'_>)| {
-            let is_excluded = self.excluded.iter().any(|name| name == column.name);
+            let is_excluded = self.excluded_names.iter().any(|name| name == column.name);
             is_excluded == self.was_excluded(known) && (!is_excluded || known.name == column.name)
         };
         let is_whole = certain.len() <= columns.len() && certain.iter().zip(columns).all(is_in_place);
@@ -174,8 +174,8 @@ impl Known<'_> {
     }
 
     /// Whether a message may be from before drops by transactions with smaller numbers: they may have waited for the table, while
-    /// one that had read it wrote to it. Where the columns have the names that they had before these, nothing tells; but a
-    /// message that comes after another one, with the names of now, comes because something has changed.
+    /// one that had read it wrote to it. Where the columns have the names that they had before these, nothing tells. But a
+    /// message that follows another one mostly comes because something has changed: with the names of now, it is believed.
     fn may_precede(
         &self,
         told: &[i32],
@@ -296,8 +296,8 @@ mod tests {
                 names: &self.delivered.iter().copied().collect(),
                 generated: &generated,
                 stored: &Attributes::default(),
-                excluded: &excluded,
-                unwanted: &Attributes::default(),
+                excluded_names: &excluded,
+                excluded: &ColumnNames::default(),
                 is_whole: true,
                 writer: Some(writer),
                 believes: false,
@@ -375,7 +375,6 @@ mod tests {
         for is_fresh in [true, false] {
             assert_eq!(case(is_fresh, other).numbers(AFTER, &["id", "z"]), None);
         }
-        // What was dropped was no integer.
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
@@ -398,8 +397,8 @@ mod tests {
                 names: &ColumnNames::default(),
                 generated: &Attributes::default(),
                 stored: &Attributes::default(),
-                excluded: &excluded,
-                unwanted: &Attributes::default(),
+                excluded_names: &excluded,
+                excluded: &ColumnNames::default(),
                 is_whole: true,
                 writer: Some(BEFORE),
                 believes: false,

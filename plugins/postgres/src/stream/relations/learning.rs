@@ -116,7 +116,7 @@ impl Relations {
         let names = mark.map_or(&nameless, |mark| &mark.names);
         let generated = mark.map_or(&unknown, |mark| &mark.generated);
         let stored = mark.map_or(&unknown, |mark| &mark.stored);
-        let excluded = mark.map_or(&unknown, |mark| &mark.excluded);
+        let excluded = mark.map_or(&nameless, |mark| &mark.excluded);
         let before = self.mapped(oid).map(Replicated::table);
         let root = catalog.filter(|catalog| catalog.oid != oid);
         let leaf =
