@@ -236,3 +236,27 @@ fn an_unlogged_partition_is_refused_and_stops_the_stream() {
     assert_eq!(failure.code, "table_unlogged", "{failure}");
     source.teardown().expect("no failure");
 }
+
+#[test]
+fn a_partition_whose_identity_has_more_than_the_key_comes_with_its_tables_key() {
+    let server = server();
+    server.query(
+        "CREATE TABLE wide_identity (id int, part int, x int NOT NULL, PRIMARY KEY (id, part)) PARTITION BY LIST (part);
+         CREATE TABLE wide_identity_1 PARTITION OF wide_identity FOR VALUES IN (1);
+         CREATE UNIQUE INDEX wide_identity_x ON wide_identity_1 (id, part, x);
+         ALTER TABLE wide_identity_1 REPLICA IDENTITY USING INDEX wide_identity_x",
+    );
+    let mut source = source(server, config("wide_identity", &["public.wide_identity"]));
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO wide_identity VALUES (1, 1, 5)");
+    let mut keys: Vec<Vec<u16>> = Vec::new();
+    until("a row", || {
+        let changes = source.read(limits(10)).expect("changes");
+        let described = changes.schema.iter();
+        keys.extend(described.map(|told| told.table.columns.iter().map(|column| column.key).collect()));
+        (changes.rows > 0).then_some(())
+    });
+    assert!(!keys.is_empty() && keys.iter().all(|key| *key == [1, 2, 0]), "{keys:?}");
+    source.teardown().expect("no failure");
+}
