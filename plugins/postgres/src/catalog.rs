@@ -175,16 +175,16 @@ pub(crate) fn tables_numbered(
     Ok(found)
 }
 
-/// A partition and the tables it is a part of, the nearest first.
-pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<TableName>, Failure> {
+/// A partition and the tables it is a part of, the nearest first, by number and name.
+pub(crate) fn ancestors(side: &mut impl Reads, oid: u32) -> Result<Vec<(u32, TableName)>, Failure> {
     let rows = side.read(&format!(
-        "SELECT n.nspname, c.relname
+        "SELECT a.relid::oid, n.nspname, c.relname
          FROM pg_catalog.pg_partition_ancestors({}::oid::regclass) WITH ORDINALITY AS a (relid, level)
          JOIN pg_catalog.pg_class c ON c.oid = a.relid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          ORDER BY a.level",
         literal(&oid.to_string())
     ))?;
-    rows.iter().map(|row| Ok(TableName::new(text(row, 0)?, text(row, 1)?))).collect()
+    rows.iter().map(|row| Ok((number(row, 0)?, TableName::new(text(row, 1)?, text(row, 2)?)))).collect()
 }
 
 /// The partitions of `c`, and theirs.

@@ -141,6 +141,46 @@ fn rows_go_by_their_tables_number_where_names_were_exchanged_and_are_back() {
 }
 
 #[test]
+fn rows_of_partitions_go_by_the_number_of_their_table_where_names_were_exchanged() {
+    let server = server();
+    for table in ["swapped", "swapped_other"] {
+        server.query(&format!(
+            "CREATE TABLE {table} (id int PRIMARY KEY) PARTITION BY RANGE (id);
+             CREATE TABLE {table}_low PARTITION OF {table} FOR VALUES FROM (0) TO (10);
+             CREATE TABLE {table}_high PARTITION OF {table} FOR VALUES FROM (10) TO (20)"
+        ));
+    }
+    server.query("CREATE PUBLICATION swapped_pub FOR ALL TABLES");
+    let config = SourceConfig {
+        publication: "swapped_pub".to_owned(),
+        publication_managed: false,
+        ..config("swapped", &["public.swapped"])
+    };
+    let exchange = EXCHANGE.replace("$1", "swapped").replace("$2", "swapped_other");
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    server.query(&exchange);
+    server.query("INSERT INTO swapped VALUES (1); INSERT INTO swapped_other VALUES (2)");
+    server.query(&exchange);
+    server.query("INSERT INTO swapped VALUES (3)");
+    source.open(&start).expect("the stream");
+    let (seen, positions) = stream(&mut source, 2, 10).expect("rows");
+    let rows: Vec<_> = seen.iter().map(|row| (row.table.as_str(), row.after[0].as_str())).collect();
+    assert_eq!(rows, [("public.swapped", "2"), ("public.swapped", "3")]);
+    // While they are exchanged, the other's rows under its name are left out, and nothing goes on at its own.
+    server.query(&exchange);
+    server.query("INSERT INTO swapped VALUES (11)");
+    server.query("INSERT INTO swapped_other VALUES (12)");
+    let failure = source.read(limits(10)).expect_err("it has the other's name");
+    assert_eq!((failure.code.as_str(), failure.table.as_str()), ("table_renamed", "public.swapped"));
+    server.query(&exchange);
+    source.open(positions.last().expect("a position")).expect("it is back");
+    assert_eq!(rows_by_table(&mut source, 1), [("public.swapped".to_owned(), "12".to_owned())]);
+    source.teardown().expect("no failure");
+    server.query("DROP PUBLICATION swapped_pub");
+}
+
+#[test]
 fn a_table_that_is_made_anew_while_the_stream_runs_is_told_and_its_rows_are_left_out() {
     let server = server();
     server.query("CREATE PUBLICATION made_anew_pub FOR ALL TABLES");

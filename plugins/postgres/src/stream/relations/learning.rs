@@ -10,6 +10,7 @@ use crate::fill;
 use crate::mapped::Mapped;
 use crate::mark::column_names::ColumnNames;
 use crate::mark::{Again, Mark};
+use crate::names;
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication;
@@ -69,34 +70,41 @@ impl Relations {
     }
 
     /// The mapping of a relation and what the catalog has of the mapped table: itself, or the partitioned
-    /// table it is a part of (B121, B122, B124). Its number tells: names may have been exchanged when the message was written,
-    /// and be back since. Another table under a mapped one's name is not the mirror's; where it stays, the next look tells.
+    /// table it is a part of (B121, B122, B124). The table's number tells: names may have been exchanged when the message was
+    /// written, and be back since. Another table under a mapped one's name is not the mirror's, nor are its partitions; where
+    /// it stays, the next look tells.
     fn find<'a, P: Peer>(
         &mut self,
         oid: u32,
         side: &mut Side<P>,
         settings: &'a Settings,
     ) -> Result<Option<(&'a MappedTable, Option<CatalogTable>)>, Failure> {
-        if let Some((known, mapping)) =
-            self.names.get(&oid).and_then(|name| Some((name, settings.table(name)?)))
-        {
-            let table = match self.asked.take(oid) {
+        let asked = self.asked.take(oid);
+        if let Some((known, mapping)) = self.mapping(oid, settings) {
+            let table = match asked {
                 Some(table) => Some(table),
                 None => catalog::table_numbered(side, oid)?,
             };
-            let elsewhere = table.as_ref().filter(|table| table.name != *known);
-            return match elsewhere {
-                Some(elsewhere) => Err(renamed(&elsewhere.name).with_table(known.to_string())),
-                None => Ok(Some((mapping, table))),
-            };
+            if let Some(table) = &table {
+                require_name(table, known)?;
+            }
+            return Ok(Some((mapping, table)));
         }
-        for ancestor in catalog::ancestors(side, oid)? {
-            if let Some(mapping) = settings.table(&ancestor) {
-                let root = catalog::tables_named(side, [&ancestor])?.remove(&ancestor);
-                return Ok(Some((mapping, root)));
+        for (root, _) in catalog::ancestors(side, oid)? {
+            if let Some((known, mapping)) = self.mapping(root, settings) {
+                let gone = || names::changed("it is gone").with_table(known.to_string());
+                let table = catalog::table_numbered(side, root)?.ok_or_else(gone)?;
+                require_name(&table, known)?;
+                return Ok(Some((mapping, Some(table))));
             }
         }
         Ok(None)
+    }
+
+    /// The name of a mapped table as of the stream's opening, by its number, and its mapping.
+    fn mapping<'a>(&self, oid: u32, settings: &'a Settings) -> Option<(&TableName, &'a MappedTable)> {
+        let known = self.names.get(&oid)?;
+        Some((known, settings.table(known)?))
     }
 
     /// The relation as it is replicated.
@@ -261,6 +269,11 @@ impl Relations {
         replicated.doubt.as_ref().is_some_and(|doubt| !doubt.is_read)
             && self.marks.get(&replicated.name()).is_some_and(is_due)
     }
+}
+
+/// Looks that a mapped table is called as it was.
+fn require_name(table: &CatalogTable, known: &TableName) -> Result<(), Failure> {
+    if table.name == *known { Ok(()) } else { Err(renamed(&table.name).with_table(known.to_string())) }
 }
 
 /// What the catalog has of a partition itself, where it may be ahead of the partition's message.
