@@ -30,7 +30,7 @@ impl Lacks {
         }
         let found = catalog::tables_named(side, [table])?;
         let mut above = match found.get(table) {
-            Some(found) => catalog::ancestors(side, found.oid)?,
+            Some(found) => catalog::ancestors(side, found.oid)?.into_iter().map(|(_, name)| name).collect(),
             None => Vec::new(),
         };
         above.retain(|above| above != table);
@@ -55,7 +55,7 @@ impl Lacks {
     }
 }
 
-/// Whether a partitioned table is published by all of its leaves.
+/// Whether a partitioned table is published by all of its leaves, but for foreign tables, which have no changes here.
 fn partitions_published<P: Peer>(
     side: &mut Side<P>,
     table: &TableName,
@@ -68,7 +68,7 @@ fn partitions_published<P: Peer>(
            UNION ALL
            SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.relid)
          SELECT n.nspname, c.relname FROM tree
-         JOIN pg_catalog.pg_class c ON c.oid = tree.relid AND c.relkind <> 'p'
+         JOIN pg_catalog.pg_class c ON c.oid = tree.relid AND c.relkind = 'r'
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace",
         literal(&table.schema),
         literal(&table.name)

@@ -26,9 +26,9 @@ pub(crate) struct PublishedTable {
     pub(crate) filtered_by: u32,
 }
 
-/// The tables of a publication `b`, as `relid`, by its name: those that it lists, those of schemas that it lists, or all that can be
-/// published. By `publish_via_partition_root`, a partition is not among them where a table that it is a partition of is, or
-/// every partitioned table stands for those of its partitions that have rows.
+/// The tables of a publication `b`, as `published (relid)`: those that it lists, those of schemas that it lists, or all that can
+/// be published. With `publish_via_partition_root` a partition is left out where one of its ancestors is listed; without
+/// it, the partitions with rows stand for a partitioned table.
 const TABLES: &str = "listed (relid) AS (
        SELECT r.prrelid FROM b JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = b.oid
        UNION
@@ -38,16 +38,16 @@ const TABLES: &str = "listed (relid) AS (
        SELECT c.oid FROM b JOIN pg_catalog.pg_class AS c ON b.puballtables AND c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
        WHERE c.oid >= 16384::oid),
      below (relid) AS (
-       SELECT relid FROM listed
+       SELECT i.inhrelid FROM listed JOIN pg_catalog.pg_class AS c ON c.oid = listed.relid AND c.relkind = 'p'
+       JOIN pg_catalog.pg_inherits AS i ON i.inhparent = c.oid AND NOT i.inhdetachpending
        UNION
        SELECT i.inhrelid FROM below JOIN pg_catalog.pg_class AS c ON c.oid = below.relid AND c.relkind = 'p'
-       JOIN pg_catalog.pg_inherits AS i ON i.inhparent = c.oid),
+       JOIN pg_catalog.pg_inherits AS i ON i.inhparent = c.oid AND NOT i.inhdetachpending),
      published (relid) AS (
-       SELECT l.relid FROM b JOIN listed AS l ON b.pubviaroot
-       WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors(l.relid) AS a
-                         WHERE a.relid <> l.relid AND a.relid IN (SELECT o.relid FROM listed AS o))
+       SELECT t.relid FROM b JOIN (SELECT relid FROM listed EXCEPT SELECT relid FROM below) AS t ON b.pubviaroot
        UNION ALL
-       SELECT c.oid FROM b JOIN below ON NOT b.pubviaroot JOIN pg_catalog.pg_class AS c ON c.oid = below.relid AND c.relkind <> 'p')";
+       SELECT c.oid FROM b JOIN (SELECT relid FROM listed UNION SELECT relid FROM below) AS t ON NOT b.pubviaroot
+       JOIN pg_catalog.pg_class AS c ON c.oid = t.relid AND c.relkind = 'r')";
 
 /// The tables of a publication. A partitioned table that is published by its partitions is not among
 /// them; its partitions are.
@@ -58,7 +58,8 @@ pub(crate) fn tables(
 ) -> Result<HashMap<TableName, PublishedTable>, Failure> {
     let name = literal(name);
     let sql = if server.major() >= COLUMN_LISTS_SINCE_MAJOR {
-        // The name of the setting for generated columns is of 18, and what has none is one that publishes none.
+        // The name of the setting for generated columns is of 18, and what has none is one that publishes none. What publishes a
+        // table's schema publishes all of its rows and columns, whatever is said of the table.
         format!(
             "WITH RECURSIVE b AS (SELECT * FROM pg_catalog.pg_publication WHERE pubname = {name}), {TABLES}
              SELECT n.nspname, c.relname,
@@ -66,7 +67,8 @@ pub(crate) fn tables(
                      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                        AND CASE WHEN r.prattrs IS NOT NULL AND s.oid IS NULL THEN a.attnum = ANY (r.prattrs)
                            ELSE a.attgenerated = '' OR (a.attgenerated = 's' AND pg_catalog.to_jsonb(b) ->> 'pubgencols' = 's') END),
-                    pg_catalog.to_json(r.prattrs::int2[]), CASE WHEN r.prqual IS NOT NULL THEN r.xmin END
+                    CASE WHEN s.oid IS NULL THEN pg_catalog.to_json(r.prattrs::int2[]) END,
+                    CASE WHEN r.prqual IS NOT NULL AND s.oid IS NULL THEN r.xmin END
              FROM b JOIN published AS p ON true
              JOIN pg_catalog.pg_class AS c ON c.oid = p.relid JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
              LEFT JOIN pg_catalog.pg_publication_rel AS r ON r.prpubid = b.oid AND r.prrelid = c.oid

@@ -142,6 +142,37 @@ fn another_row_filter_is_told_of_a_table_that_loads_beside_the_stream_too() {
 }
 
 #[test]
+fn a_published_schema_that_lifts_a_row_filter_is_told() {
+    if major() < 15 {
+        return;
+    }
+    let server = server();
+    server.query("CREATE SCHEMA lifted_schema; CREATE TABLE lifted_schema.lifted (id int PRIMARY KEY)");
+    server.query("CREATE PUBLICATION lifted_pub FOR TABLE lifted_schema.lifted WHERE (id > 1)");
+    let config = SourceConfig {
+        publication: "lifted_pub".to_owned(),
+        publication_managed: false,
+        ..config("lifted", &["lifted_schema.lifted"])
+    };
+    let mut source = source(server, config);
+    let start = source.setup().expect("a slot");
+    source.open(&start).expect("the stream");
+    server.query("INSERT INTO lifted_schema.lifted VALUES (1), (2)");
+    let (seen, positions) = stream(&mut source, 1, 10).expect("a row");
+    assert_eq!(seen[0].after, ["2"]);
+    server.query("ALTER PUBLICATION lifted_pub ADD TABLES IN SCHEMA lifted_schema");
+    let failure = source.open(&positions[0]).expect_err("no row filter");
+    assert_eq!(
+        (failure.code.as_str(), failure.table.as_str()),
+        ("publication_narrowed", "lifted_schema.lifted")
+    );
+    assert!(failure.message.contains("no row filter"), "{failure}");
+    server.query("ALTER PUBLICATION lifted_pub DROP TABLES IN SCHEMA lifted_schema");
+    source.open(&positions[0]).expect("as it was");
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn a_dropped_column_is_none_of_it() {
     let (mut source, position) = after_a_row("truly_dropped", table("truly_dropped"));
     server().query("ALTER TABLE truly_dropped DROP b; INSERT INTO truly_dropped VALUES (2, 'x')");

@@ -8,6 +8,15 @@ use crate::fixture::{config, source, stream};
 /// Releases whose publications list columns and schemas.
 const RELEASES: [u32; 4] = [15, 16, 17, 18];
 
+/// A database of each of them that is here, and of the one that all tests run with, by their major versions.
+fn servers() -> impl Iterator<Item = (u32, Postgres)> {
+    let usual = crate::major();
+    let is_among = usual >= RELEASES[0];
+    let others = RELEASES.into_iter().filter(move |major| *major != usual && Postgres::is_here(*major));
+    let of_usual = std::iter::once(usual).filter(move |_| is_among).map(|major| (major, Postgres::start()));
+    of_usual.chain(others.map(|major| (major, Postgres::start_major(major, &[]))))
+}
+
 fn of(publication: &str, tables: &[&str]) -> SourceConfig {
     SourceConfig {
         publication: publication.to_owned(),
@@ -18,32 +27,55 @@ fn of(publication: &str, tables: &[&str]) -> SourceConfig {
 
 #[test]
 fn what_is_published_is_known_in_every_form_on_every_release() {
-    for major in RELEASES.into_iter().filter(|major| Postgres::is_here(*major)) {
-        let server = Postgres::start_major(major, &[]);
+    for (major, server) in servers() {
         server.query(
             "CREATE SCHEMA s; CREATE TABLE s.inside (id int PRIMARY KEY, a int);
              CREATE TABLE plain (id int PRIMARY KEY, a int, b int, g int GENERATED ALWAYS AS (a) STORED);
              CREATE TABLE root (id int PRIMARY KEY) PARTITION BY RANGE (id);
              CREATE TABLE middle PARTITION OF root FOR VALUES FROM (0) TO (9) PARTITION BY RANGE (id);
              CREATE TABLE leaf PARTITION OF middle DEFAULT;
+             CREATE TABLE mixed (id int) PARTITION BY RANGE (id);
+             CREATE TABLE near PARTITION OF mixed FOR VALUES FROM (0) TO (9);
+             CREATE FOREIGN DATA WRAPPER nobody; CREATE SERVER nowhere FOREIGN DATA WRAPPER nobody;
+             CREATE FOREIGN TABLE far PARTITION OF mixed DEFAULT SERVER nowhere;
              CREATE PUBLICATION listed FOR TABLE plain (id, b), s.inside WHERE (a > 0);
              CREATE PUBLICATION schema_and_table FOR TABLES IN SCHEMA s, TABLE root
                WITH (publish_via_partition_root);
              CREATE PUBLICATION everything FOR ALL TABLES;
              CREATE PUBLICATION everything_by_roots FOR ALL TABLES WITH (publish_via_partition_root);
              CREATE PUBLICATION of_a_leaf FOR TABLE leaf WITH (publish_via_partition_root);
-             CREATE PUBLICATION of_a_root FOR TABLE root;
+             CREATE PUBLICATION of_a_root FOR TABLE root, mixed;
              CREATE PUBLICATION of_both FOR TABLE root, leaf WITH (publish_via_partition_root)",
         );
-        let all = ["public.plain", "public.root", "public.middle", "public.leaf", "s.inside"];
+        let all = [
+            "public.plain",
+            "public.root",
+            "public.middle",
+            "public.leaf",
+            "public.mixed",
+            "public.near",
+            "public.far",
+            "s.inside",
+        ];
         // What is published by its partitions is there as well.
         for (publication, held) in [
             ("listed", &["public.plain", "s.inside"][..]),
             ("schema_and_table", &["public.root", "s.inside"]),
-            ("everything", &all),
-            ("everything_by_roots", &["public.plain", "public.root", "s.inside"]),
+            (
+                "everything",
+                &[
+                    "public.plain",
+                    "public.root",
+                    "public.middle",
+                    "public.leaf",
+                    "public.mixed",
+                    "public.near",
+                    "s.inside",
+                ],
+            ),
+            ("everything_by_roots", &["public.plain", "public.root", "public.mixed", "s.inside"]),
             ("of_a_leaf", &["public.root", "public.middle", "public.leaf"]),
-            ("of_a_root", &["public.root", "public.middle", "public.leaf"]),
+            ("of_a_root", &["public.root", "public.middle", "public.leaf", "public.mixed", "public.near"]),
             ("of_both", &["public.root"]),
         ] {
             let problems = source(&server, of(publication, &all)).validate().expect("an answer");
@@ -65,8 +97,7 @@ fn what_is_published_is_known_in_every_form_on_every_release() {
 
 #[test]
 fn a_lock_on_one_table_keeps_no_row_of_another_on_any_release() {
-    for major in RELEASES.into_iter().filter(|major| Postgres::is_here(*major)) {
-        let server = Postgres::start_major(major, &[]);
+    for (major, server) in servers() {
         server.query(
             "CREATE TABLE locked (id int PRIMARY KEY); CREATE TABLE free (id int PRIMARY KEY);
              CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id);
