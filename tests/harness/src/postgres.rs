@@ -102,11 +102,13 @@ impl Postgres {
         Self { psql, server: Server::Own(cluster) }
     }
 
-    /// Another database of the server, made with these options, such as an encoding.
+    /// Another database of the server, made with these options, such as an encoding. On a given server, one that a run
+    /// before has left does not have its name.
     #[must_use]
     pub fn with_database(&self, name: &str, options: &str) -> Self {
-        self.query(&format!("CREATE DATABASE {name} {options}"));
-        Self { psql: Psql { database: name.to_owned(), ..self.psql.clone() }, server: Server::Given }
+        let database = format!("{name}_{}", std::process::id());
+        self.query(&format!("CREATE DATABASE {database} {options}"));
+        Self { psql: Psql { database, ..self.psql.clone() }, server: Server::Given }
     }
 
     /// The server's host.

@@ -46,6 +46,14 @@ pub enum Error {
     /// The server said something that does not belong there.
     #[error("unexpected message from the server: {0}")]
     Protocol(String),
+    /// An answer has a text of a database that takes any bytes.
+    #[error("the answer's column {column:?} has a text that is none in UTF-8: byte {byte:#04x}")]
+    TextNotUtf8 {
+        /// What the answer calls the column.
+        column: String,
+        /// The first byte that does not belong there.
+        byte: u8,
+    },
     /// An answer that does not fit into memory.
     #[error("the answer is larger than {bytes_max} bytes")]
     AnswerTooLarge {
@@ -64,7 +72,7 @@ pub enum Class {
     Connection,
     /// The server refuses us, or we refuse the server: certificates, passwords, roles.
     Authentication,
-    /// The server answered with an error.
+    /// The server answered with an error, or with what cannot be read.
     Server,
 }
 
@@ -74,6 +82,8 @@ impl Error {
     pub fn sqlstate(&self) -> &str {
         match self {
             Self::Server(error) => &error.sqlstate,
+            // What a server says of text that it cannot send.
+            Self::TextNotUtf8 { .. } => "22021",
             _ => match self.class() {
                 Class::Authentication => "28000",
                 Class::Connection | Class::Server => "08000",
@@ -93,6 +103,7 @@ impl Error {
                 code if code.starts_with("28") => Class::Authentication,
                 _ => Class::Server,
             },
+            Self::TextNotUtf8 { .. } => Class::Server,
             Self::Connect { .. }
             | Self::Lost { .. }
             | Self::TimedOut { .. }
@@ -109,6 +120,10 @@ impl Error {
                 let parts = [error.detail.as_str(), error.hint.as_str(), remedy(&error.sqlstate)];
                 parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
             }
+            Self::TextNotUtf8 { .. } => "the database takes any bytes (SQL_ASCII), and a text in its catalog, or in the row that is \
+                                         looked up, is none in UTF-8: correct the name, default or label, or the row, at the \
+                                         source, then resume the mirror"
+                .to_owned(),
             Self::Connect { source } => source.hint().to_owned(),
             Self::TlsNotOffered => {
                 "switch TLS on at the server (ssl = on), or leave require_tls, root_ca, tls_host and client_tls \

@@ -24,17 +24,21 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
         const DOING: &str = "running a query";
         let mut answer = self.ask(sql, DOING).await?;
         let mut rows = Vec::new();
+        let mut description = Vec::new();
         let mut bytes = 0;
         while let Some(frame) = self.next(&mut answer).await? {
             match frame.tag {
-                backend::ROW_DESCRIPTION_TAG => rows.clear(),
+                backend::ROW_DESCRIPTION_TAG => {
+                    rows.clear();
+                    description = self.reader.body(frame).to_vec();
+                }
                 backend::DATA_ROW_TAG => {
                     let body = self.reader.body(frame);
                     bytes += body.len();
                     if bytes > ANSWER_BYTES_MAX {
                         return Err(Error::AnswerTooLarge { bytes_max: ANSWER_BYTES_MAX });
                     }
-                    rows.push(parse_row(body)?);
+                    rows.push(parse_row(body, &description)?);
                 }
                 backend::COMMAND_COMPLETE_TAG | backend::EMPTY_QUERY_RESPONSE_TAG => {}
                 _ => return Err(Error::State("a query must not start COPY")),
@@ -106,12 +110,13 @@ pub(crate) struct Answer {
     doing: &'static str,
 }
 
-/// Reads the body of a `DataRow`: a count, then a length (-1 for NULL) and the text of each column.
-fn parse_row(body: &[u8]) -> Result<Row, Error> {
+/// Reads the body of a `DataRow`: a count, then a length (-1 for NULL) and the text of each column. The body of the
+/// `RowDescription` before it says what a column is called whose text cannot be read.
+fn parse_row(body: &[u8], description: &[u8]) -> Result<Row, Error> {
     let malformed = || Error::Protocol("a malformed row".to_owned());
     let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;
     let mut row = Vec::with_capacity(usize::from(u16::from_be_bytes(*count)));
-    for _ in 0..row.capacity() {
+    for index in 0..row.capacity() {
         let (length, after) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
         rest = after;
         row.push(match i32::from_be_bytes(*length) {
@@ -120,13 +125,26 @@ fn parse_row(body: &[u8]) -> Result<Row, Error> {
                 let length = usize::try_from(length).map_err(|_| malformed())?;
                 let (text, after) = rest.split_at_checked(length).ok_or_else(malformed)?;
                 rest = after;
-                let text = str::from_utf8(text)
-                    .map_err(|_| Error::Protocol("a row with text that is not UTF-8".to_owned()))?;
+                let text = str::from_utf8(text).map_err(|error| Error::TextNotUtf8 {
+                    column: column_name(description, index),
+                    byte: text[error.valid_up_to()],
+                })?;
                 Some(text.to_owned())
             }
         });
     }
     Ok(row)
+}
+
+/// The name of a column in the body of a `RowDescription`: a count, then a zero-terminated name and 18 bytes for each.
+fn column_name(description: &[u8], index: usize) -> String {
+    let mut rest = description.get(2..).unwrap_or_default();
+    for _ in 0..index {
+        let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+        rest = rest.get(end + 19..).unwrap_or_default();
+    }
+    let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 #[cfg(test)]
@@ -150,16 +168,27 @@ mod tests {
 
     #[test]
     fn null_and_empty_text_are_told_apart() {
-        let row = parse_row(b"\0\x03\xff\xff\xff\xff\0\0\0\0\0\0\0\x01x").expect("a row");
+        let row = parse_row(b"\0\x03\xff\xff\xff\xff\0\0\0\0\0\0\0\x01x", b"").expect("a row");
         assert_eq!(row, [None, Some(String::new()), Some("x".to_owned())]);
     }
 
     #[test]
     fn a_malformed_row_is_an_error() {
-        for body in
-            [&b""[..], b"\0\x01", b"\0\x01\0\0\0\x02x", b"\0\x01\xff\xff\xff\xfe", b"\0\x01\0\0\0\x01\xff"]
-        {
-            assert!(matches!(parse_row(body), Err(Error::Protocol(_))), "{body:?}");
+        for body in [&b""[..], b"\0\x01", b"\0\x01\0\0\0\x02x", b"\0\x01\xff\xff\xff\xfe"] {
+            assert!(matches!(parse_row(body, b""), Err(Error::Protocol(_))), "{body:?}");
         }
+    }
+
+    #[test]
+    fn text_that_is_no_utf_8_is_final_and_says_what_to_do() {
+        let attributes = [0; 18];
+        let description = [b"\0\x02relname\0", &attributes[..], b"label\0", &attributes].concat();
+        let error = parse_row(b"\0\x02\0\0\0\x01x\0\0\0\x02a\xe9", &description).expect_err("no UTF-8");
+        assert_eq!((error.sqlstate(), error.class()), ("22021", Class::Server));
+        assert!(error.chain().contains("\"label\"") && error.chain().contains("0xe9"), "{}", error.chain());
+        assert!(error.detail().contains("the name, default or label"), "{}", error.detail());
+        // Whatever was said of the columns.
+        let error = parse_row(b"\0\x01\0\0\0\x01\xff", b"").expect_err("no UTF-8");
+        assert_eq!(error.class(), Class::Server);
     }
 }
