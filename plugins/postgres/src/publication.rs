@@ -318,8 +318,9 @@ pub(crate) fn require_columns(
 /// Looks that somebody else's publication has the condition on a table's rows that the table was loaded and streamed under.
 /// A column that the condition names may have another name; its transaction stays.
 pub(crate) fn require_filter(
+    side: &mut impl Reads,
     publication: &Publication,
-    table: &TableName,
+    table: &CatalogTable,
     published: &PublishedTable,
     mark: &Mark,
 ) -> Result<(), Failure> {
@@ -329,11 +330,16 @@ pub(crate) fn require_filter(
     let name = publication.name();
     let message = match published.filtered_by {
         0 => format!("publication {name:?} has no row filter for the table any more"),
-        _ => format!("publication {name:?} has another row filter for the table than before"),
+        _ => {
+            // Where the text cannot be had, the rest is said all the same.
+            let filter = row_filter(side, name, table.oid, Some(published)).ok().flatten();
+            let filter = filter.map_or_else(String::new, |filter| format!(": {filter}"));
+            format!("publication {name:?} has another row filter for the table than before{filter}")
+        }
     };
     Err(Failure::permanent("publication_narrowed", message)
         .with_hint("resync the mirror: rows that only one of the two filters leaves out are not at the destination as they are")
-        .with_table(table.to_string()))
+        .with_table(table.name.to_string()))
 }
 
 /// The publication was told to leave columns out that the table still has. Rows without them must not be

@@ -117,7 +117,7 @@ pub(crate) fn look<P: Peer>(
         if let Some(published) = published.get(name) {
             publication::require_columns(&settings.publication, table, published, delivered)?;
             if let Some(mark) = marks.get(name) {
-                publication::require_filter(&settings.publication, name, published, mark)?;
+                publication::require_filter(side, &settings.publication, table, published, mark)?;
             }
         }
     }
