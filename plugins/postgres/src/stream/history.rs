@@ -56,7 +56,10 @@ impl History {
             self.awaited = None;
         }
         self.reach(end)?;
-        if end > self.past.end {
+        // Before PostgreSQL 15 a server tells of transactions that have nothing for the stream, too: one of another history may end
+        // before them.
+        let has_any = transaction.rows > 0 || transaction.messages > 0;
+        if has_any && end > self.past.end {
             self.past.end = end;
             if transaction.replicated > 0 {
                 self.past.last = Some(last);
@@ -101,9 +104,9 @@ impl Decoding {
         let none = Partial { commit, ..Partial::default() };
         let before = match self.resume {
             _ if self.history.has(commit) => none,
-            // The transaction that was begun; if another one comes, it has nothing any more.
+            // The transaction that was begun; if a later one comes, it has nothing any more.
             resume => {
-                self.resume = None;
+                self.resume = resume.filter(|partial| partial.commit > commit);
                 resume.filter(|partial| partial.commit == commit).unwrap_or(none)
             }
         };
@@ -183,6 +186,8 @@ mod tests {
         history.end(&ended(195, 9, 0), Lsn(200)).expect("nothing is missing");
         let last = Some(Last { end: Lsn(80), commit_time_us: 5 });
         assert_eq!(history.past(), Past { end: Lsn(200), last }, "one without rows of ours");
+        history.end(&Transaction { rows: 0, ..ended(202, 9, 0) }, Lsn(203)).expect("nothing is missing");
+        assert_eq!(history.past(), Past { end: Lsn(200), last }, "nothing came with it");
         history.end(&ended(205, 10, 1), Lsn(210)).expect("nothing is missing");
         assert_eq!(history.past().last, Some(Last { end: Lsn(210), commit_time_us: 10 }));
     }
