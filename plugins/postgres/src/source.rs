@@ -15,6 +15,7 @@ use crate::added;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::cluster::Cluster;
+use crate::connections;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::lsn::Lsn;
@@ -25,7 +26,6 @@ use crate::peer::{HostPeer, Peer, Reads, Session, Spool};
 use crate::position::{Place, Position};
 use crate::publication::{self, PublishedTable};
 use crate::rewrite;
-use crate::room;
 use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
@@ -176,7 +176,7 @@ impl<P: Peer> PostgresSource<P> {
     pub fn setup(&mut self) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.held = None;
-        room::tell(&mut self.side, &self.settings)?;
+        connections::tell(&mut self.side, &self.settings)?;
         slot::remove(&mut self.side, &self.settings)?;
         publication::set_up(&mut self.side, &self.settings)?;
         let mut replication = self.open_replication()?;

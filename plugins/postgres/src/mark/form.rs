@@ -100,18 +100,14 @@ impl Marks {
 
     /// The same of bytes without partitions, names of columns, and how values are written.
     fn read_with_stored(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut stored = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (columns, after) = Attributes::read(after)?;
-            let (excluded, after) = Attributes::read(after)?;
-            let (excluded, after) = ColumnNames::read(&excluded, after)?;
-            stored.push((u64::from_le_bytes(*name), columns, excluded));
-            rest = after;
-        }
+        let (stored, rest) = read_list(bytes, |bytes| {
+            let (stored, rest) = Attributes::read(bytes)?;
+            let (excluded, rest) = Attributes::read(rest)?;
+            let (excluded, rest) = ColumnNames::read(&excluded, rest)?;
+            Some(((stored, excluded), rest))
+        })?;
         let mut marks = Self::read_with_shapes(rest)?;
-        for (name, stored, excluded) in stored {
+        for (name, (stored, excluded)) in stored {
             let at = marks.place(name).ok()?;
             (marks.tables[at].stored, marks.tables[at].excluded) = (stored, excluded);
         }
@@ -126,20 +122,16 @@ impl Marks {
 
     /// The same of bytes from when nothing was said of types.
     pub(crate) fn read_with_sorts(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut special = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (generated, after) = Attributes::read(after)?;
-            let (bounded, after) = Attributes::read(after)?;
-            let (filtered_by, after) = after.split_first_chunk()?;
-            special.push((u64::from_le_bytes(*name), generated, bounded, u32::from_le_bytes(*filtered_by)));
-            rest = after;
-        }
+        let (special, rest) = read_list(bytes, |bytes| {
+            let (generated, rest) = Attributes::read(bytes)?;
+            let (bounded, rest) = Attributes::read(rest)?;
+            let (filtered_by, rest) = rest.split_first_chunk()?;
+            Some(((generated, bounded, u32::from_le_bytes(*filtered_by)), rest))
+        })?;
         let mut marks = Self::read_with_again(rest)?;
         marks.tables.iter_mut().for_each(|mark| mark.filtered_by = Some(0));
         let known = |number: u32| (number != UNKNOWN).then_some(number);
-        for (name, generated, bounded, filtered_by) in special {
+        for (name, (generated, bounded, filtered_by)) in special {
             let at = marks.place(name).ok()?;
             let mark = &mut marks.tables[at];
             (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, known(filtered_by));
@@ -149,14 +141,10 @@ impl Marks {
 
     /// The same of bytes from when nothing was said of sorts of columns.
     pub(crate) fn read_with_again(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut again = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (until, after) = after.split_first_chunk()?;
-            again.push((u64::from_le_bytes(*name), Again::from_number(u64::from_le_bytes(*until))));
-            rest = after;
-        }
+        let (again, rest) = read_list(bytes, |bytes| {
+            let (until, rest) = bytes.split_first_chunk()?;
+            Some((Again::from_number(u64::from_le_bytes(*until)), rest))
+        })?;
         let mut marks = Self::read_with_entries(rest)?;
         for (name, again) in again {
             let at = marks.place(name).ok()?;
@@ -167,16 +155,12 @@ impl Marks {
 
     /// The same of bytes from when no table was read again.
     pub(crate) fn read_with_entries(bytes: &[u8]) -> Option<Self> {
-        let (count, mut rest) = bytes.split_first_chunk()?;
-        let mut entries = Vec::new();
-        for _ in 0..u32::from_le_bytes(*count) {
-            let (name, after) = rest.split_first_chunk()?;
-            let (transaction, after) = after.split_first_chunk()?;
-            let (until, after) = after.split_first_chunk()?;
+        let (entries, rest) = read_list(bytes, |bytes| {
+            let (transaction, rest) = bytes.split_first_chunk()?;
+            let (until, rest) = rest.split_first_chunk()?;
             let (transaction, until) = (u32::from_le_bytes(*transaction), Lsn(u64::from_le_bytes(*until)));
-            entries.push((u64::from_le_bytes(*name), Entry { transaction, until }));
-            rest = after;
-        }
+            Some((Entry { transaction, until }, rest))
+        })?;
         let mut marks = Self::read_without_entries(rest)?;
         for (name, entry) in entries {
             let at = marks.place(name).ok()?;
@@ -202,6 +186,25 @@ impl Marks {
         tables.sort_by_key(|mark| mark.name);
         Some(Self { horizon: u64::from_le_bytes(*horizon), tables, ..Self::default() })
     }
+}
+
+/// A value, and what follows it.
+type Read<'a, T> = (T, &'a [u8]);
+
+/// What is said of some tables, each by the digest of its name, behind how many there are; and what follows it.
+fn read_list<'a, T>(
+    bytes: &'a [u8],
+    read: impl Fn(&'a [u8]) -> Option<Read<'a, T>>,
+) -> Option<Read<'a, Vec<(u64, T)>>> {
+    let (count, mut rest) = bytes.split_first_chunk()?;
+    let mut list = Vec::new();
+    for _ in 0..u32::from_le_bytes(*count) {
+        let (name, after) = rest.split_first_chunk()?;
+        let (said, after) = read(after)?;
+        list.push((u64::from_le_bytes(*name), said));
+        rest = after;
+    }
+    Some((list, rest))
 }
 
 /// A part that begins with how many bytes it has, and what follows it.

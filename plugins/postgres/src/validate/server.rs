@@ -5,9 +5,9 @@ use tarn_sdk::{Failure, Problem};
 
 use crate::cluster::Cluster;
 use crate::config::{SERVER_MAJOR_MIN, STANDBY_MAJOR_MIN};
+use crate::connections::Needs;
 use crate::peer::{Peer, flag, number, single, text};
 use crate::publication;
-use crate::room::Needs;
 use crate::server::Server;
 use crate::settings::{Publication, Settings};
 use crate::side::Side;
