@@ -507,15 +507,14 @@ fn a_column_added_while_the_table_loads_comes_with_its_values() {
     );
 }
 
-#[test]
-fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
-    // B115.
+/// A mirror to which table `more` of so many rows was added, and of whose load the first rows are there.
+fn loading_beside(rows: u32) -> Scene {
     let scene = Scene::start();
     scene.postgres.query(TABLE);
-    scene.postgres.query(
+    scene.postgres.query(&format!(
         "CREATE TABLE more (id int PRIMARY KEY, t text);
-         INSERT INTO more SELECT n, repeat('x', 100) FROM generate_series(1, 200000) n",
-    );
+         INSERT INTO more SELECT n, repeat('x', 100) FROM generate_series(1, {rows}) n"
+    ));
     let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 2});
     scene.mirror("items", &[("public.items", "items")], &partitions);
     scene.wait_for_state("items", "STATUS_RUNNING");
@@ -530,6 +529,13 @@ fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
         (count != [[Some("0".to_owned())]]).then_some(())
     });
     scene
+}
+
+#[test]
+fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
+    // B115.
+    let scene = loading_beside(200_000);
+    scene
         .postgres
         .query("INSERT INTO more VALUES (-1, 'before'); TRUNCATE more; INSERT INTO more VALUES (1, 'after')");
     scene.postgres.query("UPDATE items SET name = 'after' WHERE id = 1");
@@ -542,25 +548,7 @@ fn a_table_emptied_while_it_loads_beside_the_stream_keeps_no_row_of_before() {
 
 #[test]
 fn a_column_added_while_its_table_loads_beside_the_stream_has_nothing_written_again() {
-    let scene = Scene::start();
-    scene.postgres.query(TABLE);
-    scene.postgres.query(
-        "CREATE TABLE more (id int PRIMARY KEY, t text);
-         INSERT INTO more SELECT n, repeat('x', 100) FROM generate_series(1, 400000) n",
-    );
-    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 2});
-    scene.mirror("items", &[("public.items", "items")], &partitions);
-    scene.wait_for_state("items", "STATUS_RUNNING");
-    scene.request_state("items", "STATUS_PAUSED");
-    scene.wait_for_state("items", "STATUS_PAUSED");
-    let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING", "flowConfigUpdate": {
-        "cdcFlowConfigUpdate": {"additionalTables": [
-            {"sourceTableIdentifier": "public.more", "destinationTableIdentifier": "more"}]}}});
-    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
-    until("rows of the load arrive", || {
-        let count = scene.clickhouse.try_query("SELECT count() FROM more WHERE id > 0").ok()?;
-        (count != [[Some("0".to_owned())]]).then_some(())
-    });
+    let scene = loading_beside(400_000);
     // The first description of this life, then one with another column.
     scene.postgres.query("UPDATE more SET t = 'first' WHERE id = 1");
     scene.wait_for_target("SELECT t FROM more FINAL WHERE id = 1", "first");

@@ -4,7 +4,7 @@ use tarn_batch::text::write_text;
 use tarn_batch::{Table, Type};
 use tarn_sdk::{Description, Limits, SourceConfig};
 
-use crate::fixture::{Seen, Source, config, limits, rows, source, stream};
+use crate::fixture::{Seen, Source, config, limits, published_by, rows, source, stream};
 use crate::{major, server};
 
 /// What a stream delivers, the schemas with the rows that follow each.
@@ -292,14 +292,7 @@ fn a_column_that_joins_the_publication_late_is_not_filled() {
     // Rows hold other values in it than the default by then.
     server().query("CREATE TABLE joining (id int PRIMARY KEY, a int)");
     server().query("CREATE PUBLICATION joining_pub FOR TABLE joining (id)");
-    let mut source = source(
-        server(),
-        SourceConfig {
-            publication: "joining_pub".to_owned(),
-            publication_managed: false,
-            ..config("joining", &["public.joining"])
-        },
-    );
+    let mut source = source(server(), published_by("joining_pub", config("joining", &["public.joining"])));
     let start = source.setup().expect("a slot");
     source.open(&start).expect("the stream");
     server().query("INSERT INTO joining VALUES (1, 1); ALTER TABLE joining ADD c int DEFAULT 5");
@@ -396,11 +389,7 @@ fn a_name_that_a_later_column_got_is_not_taken_for_it_in_anybodys_publication() 
             "CREATE SCHEMA {mirror}; CREATE TABLE {mirror}.t (id int PRIMARY KEY, a int);
              CREATE PUBLICATION {mirror} FOR {published}"
         ));
-        let config = SourceConfig {
-            publication: mirror.to_owned(),
-            publication_managed: false,
-            ..config(mirror, &[&format!("{mirror}.t")])
-        };
+        let config = published_by(mirror, config(mirror, &[&format!("{mirror}.t")]));
         let mut source = source(server(), config);
         source.schema().expect("the schema");
         let start = source.setup().expect("a slot");

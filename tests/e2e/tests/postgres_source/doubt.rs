@@ -7,7 +7,7 @@ use tarn_batch::Op;
 use tarn_harness::until;
 use tarn_sdk::{Failure, Limits, Rereads, SourceConfig};
 
-use crate::fixture::{Aside, Seen, Source, config, counted_source, limits, rows, source};
+use crate::fixture::{Aside, Seen, Source, config, counted_source, limits, published_by, rows, source};
 use crate::server;
 
 /// A stream that is behind a change of a table's columns.
@@ -174,11 +174,7 @@ fn a_column_of_partitions_that_come_by_themselves_is_told_as_their_tables_are() 
              ALTER TABLE {name} ATTACH PARTITION {name}_1 DEFAULT;
              CREATE PUBLICATION {name} FOR TABLE {name} WITH (publish_via_partition_root = false)"
         ));
-        let config = SourceConfig {
-            publication: name.to_owned(),
-            publication_managed: false,
-            ..config(name, &[&format!("public.{name}")])
-        };
+        let config = published_by(name, config(name, &[&format!("public.{name}")]));
         let mut source = behind_of(config, &REPLACED);
         let columns = columns_of_rows(&mut source, 5);
         let all: &[(&str, i32)] = &[("id", 1), ("v", 2), ("a", 4)];

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tarn_harness::Postgres;
 use tarn_sdk::SourceConfig;
 
-use crate::fixture::{Aside, config, counted_source, limits, rows};
+use crate::fixture::{Aside, config, counted_source, limits, published_by, rows};
 
 const TABLES: usize = 150;
 /// Statements that reading them may take: more than what is looked at from time to time, and no multiple of the tables.
@@ -89,7 +89,6 @@ fn first_rows_of_many_tables_take_few_statements_where_they_are_sent_before_the_
 
 #[test]
 fn first_rows_of_many_tables_take_few_statements_by_a_publication_of_somebody_else() {
-    let given =
-        SourceConfig { publication: "given".to_owned(), publication_managed: false, ..config("given", &[]) };
+    let given = published_by("given", config("given", &[]));
     first_rows(given, Sent::Whole);
 }

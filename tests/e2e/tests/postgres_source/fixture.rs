@@ -299,6 +299,11 @@ fn text(data_type: &Type, value: &[u8]) -> String {
     text
 }
 
+/// The same settings with a publication of somebody else.
+pub fn published_by(publication: &str, config: SourceConfig) -> SourceConfig {
+    SourceConfig { publication: publication.to_owned(), publication_managed: false, ..config }
+}
+
 pub fn limits(rows_max: u32) -> Limits {
     Limits { rows_max, bytes_max: 1 << 20, wait_ms: PATIENCE_MS }
 }

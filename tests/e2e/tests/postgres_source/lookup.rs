@@ -1,8 +1,8 @@
 //! Reading rows by key at a held point.
 
-use tarn_sdk::{Failure, SourceConfig};
+use tarn_sdk::Failure;
 
-use crate::fixture::{Seen, Source, config, limits, rows, source};
+use crate::fixture::{Seen, Source, config, limits, published_by, rows, source};
 use crate::server;
 
 /// The rows of these keys.
@@ -91,11 +91,7 @@ fn rows_of_a_partitioned_table_are_found_and_others_than_the_publications_are_no
          INSERT INTO looked_filter VALUES (1, 1), (2, 2);
          CREATE PUBLICATION looked_filter FOR TABLE looked_filter WHERE (id > 1)",
     );
-    let given = SourceConfig {
-        publication: "looked_filter".to_owned(),
-        publication_managed: false,
-        ..config("looked_filter", &["public.looked_filter"])
-    };
+    let given = published_by("looked_filter", config("looked_filter", &["public.looked_filter"]));
     let mut filtered = source(server, given);
     let start = filtered.setup().expect("a slot");
     let held = filtered.hold_snapshot().expect("a point");

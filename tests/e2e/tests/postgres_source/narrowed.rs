@@ -3,7 +3,7 @@
 use tarn_sdk::log::{Level, lines_of};
 use tarn_sdk::{Failure, FailureClass, SourceConfig};
 
-use crate::fixture::{Source, config, limits, source, stream};
+use crate::fixture::{Source, config, limits, published_by, source, stream};
 use crate::{major, server};
 
 /// A mirror of a new table of three columns, set up, and a position after its first row.
@@ -26,7 +26,7 @@ fn table(name: &str) -> SourceConfig {
 fn given(name: &str, tables: &str) -> SourceConfig {
     let config = table(name);
     server().query(&format!("CREATE PUBLICATION {name}_pub {tables}"));
-    SourceConfig { publication: format!("{name}_pub"), publication_managed: false, ..config }
+    published_by(&format!("{name}_pub"), config)
 }
 
 #[track_caller]
@@ -149,11 +149,7 @@ fn a_published_schema_that_lifts_a_row_filter_is_told() {
     let server = server();
     server.query("CREATE SCHEMA lifted_schema; CREATE TABLE lifted_schema.lifted (id int PRIMARY KEY)");
     server.query("CREATE PUBLICATION lifted_pub FOR TABLE lifted_schema.lifted WHERE (id > 1)");
-    let config = SourceConfig {
-        publication: "lifted_pub".to_owned(),
-        publication_managed: false,
-        ..config("lifted", &["lifted_schema.lifted"])
-    };
+    let config = published_by("lifted_pub", config("lifted", &["lifted_schema.lifted"]));
     let mut source = source(server, config);
     let start = source.setup().expect("a slot");
     source.open(&start).expect("the stream");
@@ -199,11 +195,7 @@ fn a_table_that_left_a_published_schema_and_is_back_is_told_of() {
         "CREATE SCHEMA published_schema; CREATE TABLE published_schema.moved (id int PRIMARY KEY);
          CREATE PUBLICATION moved_pub FOR TABLES IN SCHEMA published_schema",
     );
-    let config = SourceConfig {
-        publication: "moved_pub".to_owned(),
-        publication_managed: false,
-        ..config("moved", &["published_schema.moved"])
-    };
+    let config = published_by("moved_pub", config("moved", &["published_schema.moved"]));
     let mut source = source(server, config);
     let start = source.setup().expect("a slot");
     source.open(&start).expect("the stream");

@@ -4,7 +4,7 @@ use tarn_batch::Op;
 use tarn_harness::until;
 use tarn_sdk::SourceConfig;
 
-use crate::fixture::{Source, config, limits, snapshot, source, stream};
+use crate::fixture::{Source, config, limits, published_by, snapshot, source, stream};
 use crate::server;
 
 fn make(name: &str) {
@@ -19,11 +19,7 @@ fn make(name: &str) {
 }
 
 fn given(mirror: &str, table: &str, publication: &str) -> SourceConfig {
-    SourceConfig {
-        publication: publication.to_owned(),
-        publication_managed: false,
-        ..config(mirror, &[table])
-    }
+    published_by(publication, config(mirror, &[table]))
 }
 
 #[test]

@@ -5,7 +5,8 @@ use tarn_plugin_postgres::{Peer as _, Session as _};
 use tarn_sdk::{FailureClass, SourceConfig};
 
 use crate::fixture::{
-    BEFORE_READING, DriverPeer, Source, config, interrupted_source, limits, read, source, stream,
+    BEFORE_READING, DriverPeer, Source, config, interrupted_source, limits, published_by, read, source,
+    stream,
 };
 use crate::server;
 
@@ -50,8 +51,7 @@ fn a_table_dropped_and_made_again_while_nobody_looked_is_noticed_at_the_start() 
 fn the_same_from_the_first_position_and_where_everything_is_published() {
     let config = table("replaced_first");
     server().query("CREATE PUBLICATION replaced_first_pub FOR ALL TABLES");
-    let config =
-        SourceConfig { publication: "replaced_first_pub".to_owned(), publication_managed: false, ..config };
+    let config = published_by("replaced_first_pub", config);
     let mut source = source(server(), config);
     let start = source.setup().expect("a slot");
     server().query("DROP TABLE replaced_first; CREATE TABLE replaced_first (id int PRIMARY KEY)");
@@ -112,11 +112,7 @@ fn rows_go_by_their_tables_number_where_names_were_exchanged_and_are_back() {
         // Either both are mapped, or the other one is published all the same.
         let config = if is_everything {
             server.query("CREATE PUBLICATION exchanged_pub FOR ALL TABLES");
-            SourceConfig {
-                publication: "exchanged_pub".to_owned(),
-                publication_managed: false,
-                ..config("exchanged", &["public.exchanged"])
-            }
+            published_by("exchanged_pub", config("exchanged", &["public.exchanged"]))
         } else {
             config("exchanged", &["public.exchanged", "public.other_one"])
         };
@@ -151,11 +147,7 @@ fn rows_of_partitions_go_by_the_number_of_their_table_where_names_were_exchanged
         ));
     }
     server.query("CREATE PUBLICATION swapped_pub FOR ALL TABLES");
-    let config = SourceConfig {
-        publication: "swapped_pub".to_owned(),
-        publication_managed: false,
-        ..config("swapped", &["public.swapped"])
-    };
+    let config = published_by("swapped_pub", config("swapped", &["public.swapped"]));
     let exchange = EXCHANGE.replace("$1", "swapped").replace("$2", "swapped_other");
     let mut source = source(server, config);
     let start = source.setup().expect("a slot");
@@ -184,11 +176,7 @@ fn rows_of_partitions_go_by_the_number_of_their_table_where_names_were_exchanged
 fn a_table_that_is_made_anew_while_the_stream_runs_is_told_and_its_rows_are_left_out() {
     let server = server();
     server.query("CREATE PUBLICATION made_anew_pub FOR ALL TABLES");
-    let config = SourceConfig {
-        publication: "made_anew_pub".to_owned(),
-        publication_managed: false,
-        ..table("made_anew")
-    };
+    let config = published_by("made_anew_pub", table("made_anew"));
     let (mut source, position) = left("made_anew", config);
     source.open(&position).expect("the stream");
     server.query(

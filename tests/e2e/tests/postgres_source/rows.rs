@@ -2,9 +2,9 @@
 
 use tarn_batch::Op;
 use tarn_harness::Postgres;
-use tarn_sdk::{SourceConfig, SourceTable};
+use tarn_sdk::SourceTable;
 
-use crate::fixture::{Seen, Source, config, limits, source, stream};
+use crate::fixture::{Seen, Source, config, limits, published_by, source, stream};
 use crate::server;
 
 /// A mirror of one new table, streaming.
@@ -180,14 +180,7 @@ fn generated_columns_come_both_ways_where_the_publication_has_them() {
          INSERT INTO computed VALUES (1, 5);
          CREATE PUBLICATION computed FOR TABLE computed WITH (publish_generated_columns = stored)",
     );
-    let mut source = source(
-        server,
-        SourceConfig {
-            publication: "computed".to_owned(),
-            publication_managed: false,
-            ..config("computed", &["public.computed"])
-        },
-    );
+    let mut source = source(server, published_by("computed", config("computed", &["public.computed"])));
     let start = source.setup().expect("a slot");
     let loaded = crate::fixture::snapshot(&mut source, "public.computed", &start, 100);
     assert_eq!(loaded[0].after, ["1", "5", "10"]);

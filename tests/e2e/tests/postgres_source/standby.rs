@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tarn_harness::{Postgres, until};
-use tarn_sdk::{Limits, SourceConfig};
+use tarn_sdk::Limits;
 
-use crate::fixture::{config, limits, snapshot, source, stream};
+use crate::fixture::{config, limits, published_by, snapshot, source, stream};
 
 /// A server of this version with a standby that follows it; nothing where it is not on this machine.
 fn pair(major: u32, primary: &[(&str, &str)], sql: &str) -> Option<(Postgres, Postgres)> {
@@ -66,7 +66,7 @@ fn a_standby_is_loaded_and_streamed_from_and_goes_on_when_it_is_promoted() {
         problems.iter().any(|problem| problem.message == "a standby takes no new publication"),
         "{problems:?}"
     );
-    let given = SourceConfig { publication: "read_there".to_owned(), publication_managed: false, ..managed };
+    let given = published_by("read_there", managed);
     assert_eq!(source(&standby, given.clone()).validate().expect("an answer"), []);
 
     let mut reader = source(&standby, given.clone());
