@@ -24,6 +24,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", "127.0.0.1"),
     // A process' death loses nothing that was written; only a machine's would, and none dies here.
     ("fsync", "off"),
+    // In the data folder, which goes with the test: a killed server leaves its segments in the machine's memory.
+    ("dynamic_shared_memory_type", "mmap"),
     ("log_line_prefix", "%m [%p] %q%a "),
 ];
 
