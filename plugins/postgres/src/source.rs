@@ -394,6 +394,9 @@ impl<P: Peer> PostgresSource<P> {
         place.past.last = place.past.last.filter(|_| cluster == place.cluster);
         let begins = slot::start(&mut self.side, &mut replication, &server, &self.settings, &place)?;
         let name = self.settings.publication.name();
+        // Before the next: what changes between the two, one of them tells.
+        let oids = tables.values().map(|table| table.oid);
+        let published = publication::state(&mut self.side, &server, name, oids)?;
         // Of tables that an edit took in it is new.
         let known = tables.values().filter(|table| position.marks.get(&table.name).is_some());
         let known = known.filter(|table| self.settings.table(&table.name).as_ref().is_some_and(is_loaded));
@@ -403,8 +406,6 @@ impl<P: Peer> PostgresSource<P> {
         if horizon > 0 && state.iter().any(|(_, made_by)| rewrite::is_between(*made_by, horizon, next)) {
             publication::tell_changed(name, "while the mirror did not look");
         }
-        let oids = tables.values().map(|table| table.oid);
-        let published = publication::state(&mut self.side, &server, name, oids)?;
         let surroundings = Surroundings::new(server, &tables, partition_names, published);
         self.stream = Some(Stream::new(replication, cluster, place, begins, relations, surroundings));
         Ok(())

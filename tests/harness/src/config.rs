@@ -12,6 +12,9 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a server may take to serve, recovery after a kill included.
 pub(crate) const START_DEADLINE: Duration = Duration::from_secs(120);
 
+/// How long a server that is to end at once may take before it is killed: longer than PostgreSQL waits for sessions.
+pub(crate) const QUIT_DEADLINE: Duration = Duration::from_secs(6);
+
 /// How long a server may take to stop by itself before it is killed.
 pub(crate) const STOP_DEADLINE: Duration = Duration::from_secs(30);
 

@@ -2,26 +2,35 @@
 //!
 //! `Drop` does not run in a test process that is killed. So each server has a small shell beside it
 //! that reads from a pipe only the test process can write to. When the pipe closes without a word,
-//! the test process is gone: the shell kills the server and removes its folder. Signals of the
+//! the test process is gone: the shell ends the server and removes its folder. Signals of the
 //! terminal do not end the shell before it has done so.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+/// Given the process, its folder and the signal that it ends by; what does not end within some six seconds is killed.
 const KEEPER: &str = r#"trap '' INT TERM HUP
-read -r word || { kill -9 "$1"; sleep 1; rm -rf -- "$2"; }"#;
+read -r word || {
+    kill -s "$3" "$1"
+    looks=0
+    while kill -0 "$1" && [ "$looks" -lt 60 ]; do sleep 0.1; looks=$((looks + 1)); done
+    kill -9 "$1"
+    sleep 1
+    rm -rf -- "$2"
+}"#;
 
 /// Ties a process to this one.
 #[derive(Debug)]
 pub(crate) struct Leash(Child);
 
 impl Leash {
-    /// Ties the process `pid`, which works in `folder`.
-    pub(crate) fn tie(pid: u32, folder: &Path) -> Self {
+    /// Ties the process `pid`, which works in `folder` and ends by the signal.
+    pub(crate) fn tie(pid: u32, folder: &Path, signal: &str) -> Self {
         let keeper = Command::new("sh")
             .args(["-c", KEEPER, "leash", &pid.to_string()])
             .arg(folder)
+            .arg(signal)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -51,7 +60,7 @@ mod tests {
     fn a_server_and_its_folder_end_with_the_test_process() {
         let folder = tempfile::tempdir().expect("a folder can be made").keep();
         let mut server = Command::new("sleep").arg("1000").spawn().expect("sleep starts");
-        let mut leash = Leash::tie(server.id(), &folder);
+        let mut leash = Leash::tie(server.id(), &folder, "KILL");
         // What the end of the test process does to the pipe.
         drop(leash.0.stdin.take());
         assert!(!server.wait().expect("the server ends").success());

@@ -6,21 +6,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::config::{LOG_TAIL_BYTES, POLL_INTERVAL, STOP_DEADLINE};
+use crate::config::{LOG_TAIL_BYTES, POLL_INTERVAL, QUIT_DEADLINE, STOP_DEADLINE};
 use crate::leash::Leash;
 
-/// A running server. Dropping it kills it.
+/// A running server. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     folder: PathBuf,
+    /// What it is sent where it is to end at once.
+    last_signal: &'static str,
     _leash: Leash,
 }
 
 impl Process {
     /// Starts the command with its output appended to `folder/log`. `folder` is removed when the
-    /// test process dies.
+    /// test process dies. The process is killed in the end.
     pub(crate) fn start(command: &mut Command, folder: &Path) -> Self {
+        Self::start_ending_by("KILL", command, folder)
+    }
+
+    /// Starts a command like [`Self::start`], of a process that leaves something on the machine where it is
+    /// killed: it is sent this signal in the end.
+    pub(crate) fn start_ending_by(last_signal: &'static str, command: &mut Command, folder: &Path) -> Self {
         let log = folder.join("log");
         let output = File::options()
             .create(true)
@@ -34,8 +42,8 @@ impl Process {
             .stderr(errors)
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-        let leash = Leash::tie(child.id(), folder);
-        Self { child, folder: folder.to_owned(), _leash: leash }
+        let leash = Leash::tie(child.id(), folder, last_signal);
+        Self { child, folder: folder.to_owned(), last_signal, _leash: leash }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -78,6 +86,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.last_signal != "KILL" && !self.has_ended() {
+            self.signal(self.last_signal);
+            let start = Instant::now();
+            while !self.has_ended() && start.elapsed() < QUIT_DEADLINE {
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
         // Already ended is what is wanted.
         let _killed = self.child.kill();
         let _status = self.child.wait();

@@ -24,7 +24,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", "127.0.0.1"),
     // A process' death loses nothing that was written; only a machine's would, and none dies here.
     ("fsync", "off"),
-    // In the data folder, which goes with the test: a killed server leaves its segments in the machine's memory.
+    // In the data folder, which goes with the test: a server that a test kills leaves segments in the machine's memory.
     ("dynamic_shared_memory_type", "mmap"),
     ("log_line_prefix", "%m [%p] %q%a "),
 ];
@@ -158,7 +158,8 @@ impl Cluster {
     fn serve(&mut self, psql: &Psql) -> bool {
         let mut command = unprivileged::command(&self.release.bin.join("postgres"), self.folder.path());
         command.arg("-D").arg(self.folder.path().join("data")).args(["-p", &self.port.to_string()]);
-        let mut server = Process::start(&mut command, self.folder.path());
+        // Its immediate shutdown. Killed, it leaves a segment of shared memory, of which a machine has few thousands.
+        let mut server = Process::start_ending_by("QUIT", &mut command, self.folder.path());
         let serves = until_within(START_DEADLINE, "PostgreSQL serves", || {
             if server.has_ended() {
                 return Some(false);
@@ -206,4 +207,23 @@ fn initdb(bin: &Path, folder: &Path) {
 fn has_ended(process: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_nobody_stops_leaves_no_segment_of_shared_memory() {
+        let segments = || std::fs::read_to_string("/proc/sysvipc/shm").expect("segments are listed");
+        let (cluster, _psql) = Cluster::start(Release::usual(), &[]);
+        let pid_file = std::fs::read_to_string(cluster.data().join("postmaster.pid")).expect("a server runs");
+        // The segment's key and its number.
+        let line = pid_file.lines().nth(6).expect("the server has a segment");
+        let number = line.split_whitespace().nth(1).expect("it has a number").to_owned();
+        let is_there = |segments: String| segments.split_whitespace().any(|word| word == number);
+        assert!(is_there(segments()));
+        drop(cluster);
+        assert!(!is_there(segments()));
+    }
 }
