@@ -8,6 +8,7 @@ pub(crate) mod column_names;
 mod form;
 pub(crate) mod kept;
 pub(crate) mod leaves;
+pub(crate) mod primary_key;
 pub(crate) mod written_forms;
 
 use std::collections::HashSet;
@@ -21,6 +22,7 @@ use crate::shapes::Shapes;
 use crate::table_name::TableName;
 use column_names::ColumnNames;
 use leaves::Leaves;
+use primary_key::PrimaryKey;
 use written_forms::WrittenForms;
 
 /// A table as it was.
@@ -39,6 +41,7 @@ pub(crate) struct Mark {
     /// Columns that the mirror leaves out, whatever they are called now, with the names that it leaves out; those that are gone
     /// included.
     pub(crate) excluded: ColumnNames,
+    pub(crate) primary_key: PrimaryKey,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
     /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
@@ -71,6 +74,7 @@ impl Mark {
             delivered,
             names: ColumnNames::default(),
             excluded: ColumnNames::default(),
+            primary_key: PrimaryKey::default(),
             entry: None,
             generated: Attributes::default(),
             stored: Attributes::default(),
@@ -110,6 +114,7 @@ impl Mark {
         self.generated = generated.numbers().chain(gone).collect();
         self.bounded = those(CatalogColumn::is_bounded);
         self.written = Some(WrittenForms::of(table));
+        self.primary_key.begin(table.primary_key);
     }
 
     /// Takes over which columns of the table a mapping leaves out.
@@ -249,13 +254,14 @@ impl Marks {
         }
     }
 
-    /// Forgets the entries, and the rows that were read again, that the stream has passed.
+    /// Forgets the entries, the rows that were read again, and the primary keys from before, that the stream has passed.
     pub(crate) fn pass(&mut self, end: Lsn) {
         for mark in &mut self.tables {
             mark.entry = mark.entry.filter(|entry| entry.until > end);
             if matches!(mark.again, Again::Until(until) if until <= end) {
                 mark.again = Again::No;
             }
+            mark.primary_key.pass(end);
         }
     }
 
@@ -266,7 +272,8 @@ impl Marks {
             Again::Until(until) => Some(until),
             Again::No | Again::Due => None,
         });
-        entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
+        let keys = self.tables.iter().filter_map(|mark| mark.primary_key.until());
+        entries.chain(again).chain(keys).min().unwrap_or(Lsn(u64::MAX))
     }
 
     /// Whether rows of a table have to be read again.

@@ -17,7 +17,7 @@ use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
 use crate::restated;
 use crate::rewrite;
-use crate::server::Server;
+use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
 use crate::stream::identity::WithoutIdentity;
@@ -131,6 +131,7 @@ pub(crate) fn look<P: Peer>(
         note_rows(marks, name, table, settings.rereads, is_published);
         if let Some(mark) = marks.get_mut(name) {
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
+            mark.primary_key.see(table.primary_key, || Ok(log_end(side)?.lsn))?;
         }
     }
     for mapping in &settings.tables {
@@ -197,6 +198,29 @@ fn note_causes(mark: &mut Mark, causes: &[String], rereads: Rereads) {
             "{causes}. The server does not publish what rows hold now: at the destination, rows that do not change from \
              here on keep the values from before, and NULL in added columns. Where that is not what the source shows, \
              resync the mirror, or edit the table out of it and add it again"
+        ));
+    }
+    if rereads != Rereads::None {
+        mark.read_again(None);
+    }
+}
+
+/// Notes that another key than that of now may have told rows apart, of whose changes none says which one. Where whole rows are
+/// logged, each that left a key was deleted by it, be another one there or not: reading those that are there brings what is
+/// missing, and none is there that should not be.
+pub(crate) fn note_other_key(mark: &mut Mark, name: &TableName, rereads: Rereads, is_whole: bool) {
+    let cause = format!(
+        "the primary key of {name} was made anew while changes of its rows were on their way, which do not say what key told \
+         these apart. Where it was another one"
+    );
+    if rereads == Rereads::All && is_whole {
+        log::info(&format!(
+            "{cause}, several may have come as one: the rows are to be read again, beside the stream"
+        ));
+    } else {
+        log::warn(&format!(
+            "{cause}, rows may be missing at the destination, or be there under a key that they have left. Compare the two by \
+             `tarn mirror verify`; where they differ, resync the mirror, or edit the table out of it and add it again"
         ));
     }
     if rereads != Rereads::None {

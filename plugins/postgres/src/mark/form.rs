@@ -1,6 +1,7 @@
 //! The form of marks in a position: numbers are little-endian, and a table is told by the digest of its name (8 bytes).
 //!
 //! - the [partitions](Leaves::write) of tables;
+//! - how many bytes there are of [primary keys](PrimaryKey::write) (4), and these, table by table;
 //! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table;
 //! - how many bytes there are of how values are [written](WrittenForms::write) (4), and these, table by table;
 //! - how many tables have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these, and the
@@ -17,6 +18,7 @@
 
 use super::column_names::ColumnNames;
 use super::leaves::Leaves;
+use super::primary_key::PrimaryKey;
 use super::written_forms::WrittenForms;
 use super::{Again, Mark, Marks};
 use crate::attributes::Attributes;
@@ -31,14 +33,15 @@ impl Marks {
     /// Appends the marks.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         self.leaves.write(out);
-        let mut names = Vec::new();
-        self.tables.iter().for_each(|mark| mark.names.write(&mark.delivered, &mut names));
-        write_count(names.len(), out);
-        out.extend_from_slice(&names);
-        let mut written = Vec::new();
-        self.tables.iter().for_each(|mark| WrittenForms::write(mark.written.as_ref(), &mut written));
-        write_count(written.len(), out);
-        out.extend_from_slice(&written);
+        let mut write_part = |write: fn(&Mark, &mut Vec<u8>)| {
+            let mut part = Vec::new();
+            self.tables.iter().for_each(|mark| write(mark, &mut part));
+            write_count(part.len(), out);
+            out.extend_from_slice(&part);
+        };
+        write_part(|mark, part| mark.primary_key.write(part));
+        write_part(|mark, part| mark.names.write(&mark.delivered, part));
+        write_part(|mark, part| WrittenForms::write(mark.written.as_ref(), part));
         let has_any = |mark: &&Mark| !mark.stored.is_empty() || !mark.excluded.is_empty();
         let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
         write_count(stored.len(), out);
@@ -88,17 +91,19 @@ impl Marks {
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (leaves, rest) = Leaves::read(bytes)?;
+        let (mut keys, rest) = read_part(rest)?;
         let (mut names, rest) = read_part(rest)?;
         let (mut written, rest) = read_part(rest)?;
         let mut marks = Self { leaves, ..Self::read_with_stored(rest)? };
         for mark in &mut marks.tables {
+            (mark.primary_key, keys) = PrimaryKey::read(keys)?;
             (mark.names, names) = ColumnNames::read(&mark.delivered, names)?;
             (mark.written, written) = WrittenForms::read(written)?;
         }
-        (names.is_empty() && written.is_empty()).then_some(marks)
+        (keys.is_empty() && names.is_empty() && written.is_empty()).then_some(marks)
     }
 
-    /// The same of bytes without partitions, names of columns, and how values are written.
+    /// The same of bytes without partitions, primary keys, names of columns, and how values are written.
     fn read_with_stored(bytes: &[u8]) -> Option<Self> {
         let (stored, rest) = read_list(bytes, |bytes| {
             let (stored, rest) = Attributes::read(bytes)?;
@@ -255,6 +260,7 @@ mod tests {
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
         (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
+        mark.primary_key.begin(4_000_000_001);
         mark.excluded.extend([(3, "secret"), (5, "x")]);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;

@@ -225,10 +225,8 @@ impl Described<'_> {
         columns: &[RelationColumn<'_>],
         which: &[Which],
     ) -> bool {
-        // A partition has an identity of its own, which is looked at with its table.
         let is_whole_row = relation.identity == b'f';
-        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid && !is_whole_row);
-        let Some(catalog) = own else { return false };
+        let Some(catalog) = self.catalog.filter(|_| !is_whole_row) else { return false };
         let now_of = |column: &RelationColumn<'_>, which: &Which| {
             catalog.columns.iter().find(|now| match which {
                 Which::Number(number) if *number != 0 => now.attribute == *number,
@@ -240,13 +238,15 @@ impl Described<'_> {
         for (column, which) in columns.iter().zip(which).filter(|(column, _)| column.in_key) {
             match now_of(column, which).filter(|now| now.key != 0) {
                 Some(now) => then.push(now.attribute),
-                None => return catalog.has_key(),
+                None if catalog.oid == relation.oid => return catalog.has_key(),
+                // The identity of a partition is its own, and may have more than its table's key.
+                None => {}
             }
         }
         // No message has a generated one, unless that is published.
         let is_missing =
             |now: &CatalogColumn| now.key != 0 && !now.generated && !then.contains(&now.attribute);
-        !then.is_empty() && catalog.columns.iter().any(is_missing)
+        columns.iter().any(|column| column.in_key) && catalog.columns.iter().any(is_missing)
     }
 
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has

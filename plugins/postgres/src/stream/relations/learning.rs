@@ -5,8 +5,9 @@ use tarn_sdk::{Failure, Rereads, log};
 
 use super::{Known, Learned, Relations};
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogColumn, CatalogTable};
+use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::fill;
+use crate::lsn::Lsn;
 use crate::mapped::Mapped;
 use crate::mark::column_names::ColumnNames;
 use crate::mark::{Again, Mark};
@@ -15,14 +16,15 @@ use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication;
 use crate::restated;
+use crate::server::log_end;
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
-use crate::stream::Turn;
 use crate::stream::described::Described;
 use crate::stream::excluded::require_there;
 use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
+use crate::stream::{Transaction, Turn};
 use crate::surroundings::{self, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
@@ -33,7 +35,13 @@ struct Said<'a> {
     columns: Vec<RelationColumn<'a>>,
     turn: Turn,
     /// The transaction whose rows follow.
-    writer: Option<u32>,
+    transaction: Option<Transaction>,
+}
+
+impl Said<'_> {
+    fn writer(&self) -> Option<u32> {
+        self.transaction.map(|transaction| transaction.number)
+    }
 }
 
 impl Relations {
@@ -43,7 +51,7 @@ impl Relations {
         &mut self,
         relation: Relation<'_>,
         turn: Turn,
-        writer: Option<u32>,
+        transaction: Option<Transaction>,
         side: &mut Side<P>,
         settings: &Settings,
         types: &mut Types,
@@ -52,10 +60,10 @@ impl Relations {
             return Ok(Learned::Known);
         }
         let name = TableName::new(relation.schema, relation.name);
-        if let Some(writer) = writer
+        if let Some(Transaction { number, .. }) = transaction
             && turn == Turn::First
         {
-            self.unseen.await_seen(side, writer, relation.oid, &name)?;
+            self.unseen.await_seen(side, number, relation.oid, &name)?;
         }
         let Some((mapping, catalog)) = self.find(relation.oid, side, settings)? else {
             self.put(relation.oid, Known::Ignored, turn);
@@ -63,9 +71,10 @@ impl Relations {
         };
         let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
         types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
-        let said = Said { relation, columns, turn, writer };
+        let said = Said { relation, columns, turn, transaction };
         let replicated = self.understand(&said, mapping, catalog.as_ref(), side, settings, types)?;
         self.note_rows(&replicated, mapping, catalog.as_ref(), settings.rereads);
+        self.note_key(&said, mapping, catalog.as_ref(), side, settings.rereads)?;
         Ok(self.compare(replicated, turn))
     }
 
@@ -143,8 +152,8 @@ impl Relations {
             generated,
             stored,
             excluded,
-            is_whole: self.is_whole(oid, said.writer, side, settings)?,
-            writer: said.writer,
+            is_whole: self.is_whole(oid, said.writer(), side, settings)?,
+            writer: said.writer(),
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
         };
         let mut replicated = described.replicated(&said.relation, &said.columns, mapping, types)?;
@@ -212,6 +221,35 @@ impl Relations {
             doubt.have_read(self.marks.change(), &mapping.name);
             self.is_behind_marks = true;
         }
+    }
+
+    /// Notes where rows that follow a description may have been told apart by another key than that of now, and it does not say
+    /// by which, for the whole row tells them apart.
+    fn note_key<P: Peer>(
+        &mut self,
+        said: &Said<'_>,
+        mapping: &MappedTable,
+        catalog: Option<&CatalogTable>,
+        side: &mut Side<P>,
+        rereads: Rereads,
+    ) -> Result<(), Failure> {
+        let Relation { oid, identity, .. } = said.relation;
+        let Some(catalog) = catalog.filter(|_| identity == b'f') else { return Ok(()) };
+        let is_known = |mark: &Mark| mark.primary_key.is_still(catalog.primary_key);
+        if self.marks.get(&mapping.name).is_none_or(is_known) {
+            return Ok(());
+        }
+        if let Some(mark) = self.marks.change().get_mut(&mapping.name) {
+            mark.primary_key.see(catalog.primary_key, || Ok(log_end(side)?.lsn))?;
+            let commit = said.transaction.map_or(Lsn(0), |transaction| transaction.commit);
+            if mark.primary_key.was_another(commit) {
+                // What is logged of rows of partitions depends on the identities of these.
+                let is_whole = catalog.kind != Kind::Partitioned || catalog.oid != oid;
+                surroundings::note_other_key(mark, &mapping.name, rereads, is_whole);
+                self.is_behind_marks = true;
+            }
+        }
+        Ok(())
     }
 
     /// What is to be done about a description.
@@ -282,7 +320,7 @@ fn look_at_leaf<P: Peer>(
     root: Root<'_>,
     side: &mut Side<P>,
 ) -> Result<Option<Leaf>, Failure> {
-    if !said.writer.is_some_and(|writer| root.is_ahead_of(writer)) {
+    if !said.writer().is_some_and(|writer| root.is_ahead_of(writer)) {
         return Ok(None);
     }
     let changed = || {
