@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(position.marks.horizon, 9);
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!((mark.oid, mark.file), (5, 6));
-        assert_eq!(mark.delivered, [1, 9].into_iter().collect());
+        assert_eq!(mark.columns.delivered, [1, 9].into_iter().collect());
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let position = Position::from_bytes(&bytes).expect("a position");
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!(
-            (&mark.generated, &mark.bounded),
+            (&mark.columns.generated, &mark.bounded),
             (&[2].into_iter().collect(), &[9].into_iter().collect())
         );
         assert_eq!(position.place.past, Past { end: Lsn(1 << 32), last: None });

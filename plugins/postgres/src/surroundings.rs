@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use tarn_sdk::postgres::Error;
 use tarn_sdk::{Failure, Rereads, clock, log};
 
 use crate::attributes::Attributes;
@@ -12,6 +13,7 @@ use crate::catalog::{CatalogColumn, CatalogTable, Kind, table_numbered, tables_n
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
 use crate::mark::{Mark, Marks};
+use crate::names::is_undefined;
 use crate::partitions::{self, Change, PartitionNames};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
@@ -113,7 +115,7 @@ pub(crate) fn look<P: Peer>(
     let published = publication::check(side, server, settings)?;
     for (name, table) in &tables {
         let unknown = Attributes::default();
-        let delivered = marks.get(name).map_or(&unknown, |mark| &mark.delivered);
+        let delivered = marks.get(name).map_or(&unknown, |mark| &mark.columns.delivered);
         if let Some(published) = published.get(name) {
             publication::require_columns(&settings.publication, table, published, delivered)?;
             if let Some(mark) = marks.get(name) {
@@ -136,7 +138,7 @@ pub(crate) fn look<P: Peer>(
     }
     for mapping in &settings.tables {
         if let Some((mark, table)) = marks.get_mut(&mapping.name).zip(tables.get(&mapping.name)) {
-            mark.exclude(mapping, table);
+            mark.columns.exclude(mapping, table);
         }
     }
     let written_otherwise = marks.shapes.look(side, types_of(settings, &tables))?;
@@ -372,6 +374,16 @@ pub(crate) fn replaced() -> Failure {
 pub(crate) fn renamed(to: &TableName) -> Failure {
     Failure::permanent("table_renamed", format!("the table was renamed to {to}"))
         .with_hint("rename it back, or resync the mirror with its new name")
+}
+
+/// The failure of a table that was looked at and is not so any more: another look helps.
+pub(crate) fn changed(how: &str) -> Failure {
+    Failure::retry("table_changed_meanwhile", how)
+}
+
+/// The failure of a statement that names a table and its columns, which may have been renamed or dropped since they were looked at.
+pub(crate) fn meanwhile(error: Error) -> Failure {
+    if is_undefined(&error) { changed(&error.message) } else { Failure::from(error) }
 }
 
 #[cfg(test)]

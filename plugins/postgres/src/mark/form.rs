@@ -40,27 +40,28 @@ impl Marks {
             out.extend_from_slice(&part);
         };
         write_part(|mark, part| mark.primary_key.write(part));
-        write_part(|mark, part| mark.names.write(&mark.delivered, part));
+        write_part(|mark, part| mark.columns.names.write(&mark.columns.delivered, part));
         write_part(|mark, part| WrittenForms::write(mark.written.as_ref(), part));
-        let has_any = |mark: &&Mark| !mark.stored.is_empty() || !mark.excluded.is_empty();
+        let has_any = |mark: &&Mark| !mark.columns.stored.is_empty() || !mark.columns.excluded.is_empty();
         let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
         write_count(stored.len(), out);
         for mark in stored {
             out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.stored.write(out);
-            let excluded: Attributes = mark.excluded.numbers().collect();
+            mark.columns.stored.write(out);
+            let excluded: Attributes = mark.columns.excluded.numbers().collect();
             excluded.write(out);
-            mark.excluded.write(&excluded, out);
+            mark.columns.excluded.write(&excluded, out);
         }
         self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
-        let is_special =
-            |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
+        let is_special = |mark: &&Mark| {
+            !mark.columns.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0
+        };
         let special: Vec<&Mark> = self.tables.iter().filter(is_special).collect();
         write_count(special.len(), out);
         for mark in special {
             out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.generated.write(out);
+            mark.columns.generated.write(out);
             mark.bounded.write(out);
             out.extend_from_slice(&filtered_by(mark).to_le_bytes());
         }
@@ -84,7 +85,7 @@ impl Marks {
             out.extend_from_slice(&mark.name.to_le_bytes());
             out.extend_from_slice(&mark.oid.to_le_bytes());
             out.extend_from_slice(&mark.file.to_le_bytes());
-            mark.delivered.write(out);
+            mark.columns.delivered.write(out);
         }
     }
 
@@ -97,7 +98,7 @@ impl Marks {
         let mut marks = Self { leaves, ..Self::read_with_stored(rest)? };
         for mark in &mut marks.tables {
             (mark.primary_key, keys) = PrimaryKey::read(keys)?;
-            (mark.names, names) = ColumnNames::read(&mark.delivered, names)?;
+            (mark.columns.names, names) = ColumnNames::read(&mark.columns.delivered, names)?;
             (mark.written, written) = WrittenForms::read(written)?;
         }
         (keys.is_empty() && names.is_empty() && written.is_empty()).then_some(marks)
@@ -114,7 +115,8 @@ impl Marks {
         let mut marks = Self::read_with_shapes(rest)?;
         for (name, (stored, excluded)) in stored {
             let at = marks.place(name).ok()?;
-            (marks.tables[at].stored, marks.tables[at].excluded) = (stored, excluded);
+            let columns = &mut marks.tables[at].columns;
+            (columns.stored, columns.excluded) = (stored, excluded);
         }
         Some(marks)
     }
@@ -139,7 +141,8 @@ impl Marks {
         for (name, (generated, bounded, filtered_by)) in special {
             let at = marks.place(name).ok()?;
             let mark = &mut marks.tables[at];
-            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, known(filtered_by));
+            (mark.columns.generated, mark.bounded, mark.filtered_by) =
+                (generated, bounded, known(filtered_by));
         }
         Some(marks)
     }
@@ -238,7 +241,7 @@ mod tests {
         marks.add(&names[1], 1, 1, Attributes::default());
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         mark.filtered_by = Some(0);
-        mark.names = [(1, "a"), (9, "b")].into_iter().collect();
+        mark.columns.names = [(1, "a"), (9, "b")].into_iter().collect();
         mark.written = Some(WrittenForms::of(&fixture::table([CatalogColumn {
             written_by: 1799,
             ..fixture::column(9, "b")
@@ -258,10 +261,10 @@ mod tests {
         assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
         marks.pass(Lsn(70));
         let mark = marks.get_mut(&names[0]).expect("it is marked");
-        (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
-        (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
+        (mark.columns.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
+        (mark.columns.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
         mark.primary_key.begin(4_000_000_001);
-        mark.excluded.extend([(3, "secret"), (5, "x")]);
+        mark.columns.excluded.extend([(3, "secret"), (5, "x")]);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

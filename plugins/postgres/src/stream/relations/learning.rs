@@ -9,9 +9,8 @@ use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::mark::column_names::ColumnNames;
+use crate::mark::columns::MarkedColumns;
 use crate::mark::{Again, Mark};
-use crate::names;
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication;
@@ -25,7 +24,7 @@ use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
 use crate::stream::{Transaction, Turn};
-use crate::surroundings::{self, renamed};
+use crate::surroundings::{self, changed, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 
@@ -101,7 +100,7 @@ impl Relations {
         }
         for (root, _) in catalog::ancestors(side, oid)? {
             if let Some((known, mapping)) = self.mapping(root, settings) {
-                let gone = || names::changed("it is gone").with_table(known.to_string());
+                let gone = || changed("it is gone").with_table(known.to_string());
                 let table = catalog::table_numbered(side, root)?.ok_or_else(gone)?;
                 require_name(&table, known)?;
                 return Ok(Some((mapping, Some(table))));
@@ -128,41 +127,31 @@ impl Relations {
     ) -> Result<Replicated, Failure> {
         let oid = said.relation.oid;
         let mark = self.marks.get(&mapping.name);
-        let (unknown, nameless) = (Attributes::default(), ColumnNames::default());
-        let delivered = mark.map_or(&unknown, |mark| &mark.delivered);
-        let names = mark.map_or(&nameless, |mark| &mark.names);
-        let generated = mark.map_or(&unknown, |mark| &mark.generated);
-        let stored = mark.map_or(&unknown, |mark| &mark.stored);
-        let excluded = mark.map_or(&nameless, |mark| &mark.excluded);
+        let unknown = MarkedColumns::default();
+        let marked = mark.map_or(&unknown, |mark| &mark.columns);
         let before = self.mapped(oid).map(Replicated::table);
         let root = catalog.filter(|catalog| catalog.oid != oid);
-        let leaf =
-            match root.map(|catalog| Root { catalog, delivered, names, generated, stored, excluded, before })
-            {
-                Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
-                _ => None,
-            };
+        let leaf = match root.map(|catalog| Root { catalog, marked, before }) {
+            Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
+            _ => None,
+        };
         let described = Described {
             catalog,
             before,
             root: root.and_then(|root| self.mapped(root.oid)),
             leaf: leaf.as_ref(),
-            delivered,
-            names,
-            generated,
-            stored,
-            excluded,
+            marked,
             is_whole: self.is_whole(oid, said.writer(), side, settings)?,
             writer: said.writer(),
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
         };
         let mut replicated = described.replicated(&said.relation, &said.columns, mapping, types)?;
         let Some(catalog) = catalog else { return Ok(replicated) };
-        require_there(mapping, catalog, mark, replicated.table())?;
-        replicated.delivered = replicated.places_of(delivered, catalog);
+        require_there(mapping, catalog, marked, replicated.table())?;
+        replicated.delivered = replicated.places_of(&marked.delivered, catalog);
         let joined = match mark {
             Some(mark) if said.turn == Turn::First => {
-                described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
+                described.require_columns(&replicated, mapping, settings.publication.name())?;
                 joined(&replicated, catalog, mark, &self.server, side, settings)?
             }
             _ => Attributes::default(),
@@ -273,8 +262,8 @@ impl Relations {
             return Learned::Known;
         }
         let has_other_columns = |mark: &Mark| {
-            !mark.delivered.is_empty()
-                && replicated.attributes().is_some_and(|attributes| attributes != mark.delivered)
+            !mark.columns.delivered.is_empty()
+                && replicated.attributes().is_some_and(|attributes| attributes != mark.columns.delivered)
         };
         let novelty = match before {
             Some(_) if is_same => Novelty::None,
@@ -323,12 +312,9 @@ fn look_at_leaf<P: Peer>(
     if !said.writer().is_some_and(|writer| root.is_ahead_of(writer)) {
         return Ok(None);
     }
-    let changed = || {
-        let message = "its columns have changed while it was looked at";
-        Failure::retry("table_changed_meanwhile", message).with_table(root.catalog.name.to_string())
-    };
-    let leaf = catalog::table_numbered(side, said.relation.oid)?;
-    leaf.and_then(|leaf| Leaf::new(&leaf, root)).map(Some).ok_or_else(changed)
+    let differs = || changed("its columns have changed while it was looked at");
+    let leaf = catalog::table_numbered(side, said.relation.oid)?.and_then(|leaf| Leaf::new(&leaf, root));
+    leaf.map(Some).ok_or_else(|| differs().with_table(root.catalog.name.to_string()))
 }
 
 fn log_change(before: &Table, after: &Table) {
