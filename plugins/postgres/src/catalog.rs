@@ -23,6 +23,8 @@ pub(crate) struct CatalogTable {
     pub(crate) name: TableName,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
+    /// The number of the constraint that is its primary key; 0 where it has none.
+    pub(crate) primary_key: u32,
     /// The number of the file with its rows, or for a partitioned table one made of those of its partitions:
     /// another one where the rows were written anew.
     pub(crate) file: u32,
@@ -220,7 +222,7 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
                   (SELECT min(s.oid) FROM pg_catalog.pg_proc AS f JOIN pg_catalog.pg_proc AS s
                      ON s.proname = f.prosrc AND s.prolang = f.prolang AND s.oid < 16384::oid
                    WHERE f.oid = t.typoutput::oid AND f.prolang = 12::oid), t.typoutput::oid) END,
-                a.attlen, a.attalign
+                a.attlen, a.attalign, coalesce(p.oid, 0::oid)
          FROM pg_catalog.pg_class c
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
          LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -228,6 +230,7 @@ fn read(side: &mut impl Reads, condition: &str) -> Result<Vec<CatalogTable>, Fai
          LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
          LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisvalid AND i.indimmediate
               AND CASE c.relreplident WHEN 'i' THEN i.indisreplident ELSE i.indisprimary END
+         LEFT JOIN pg_catalog.pg_constraint p ON p.conrelid = c.oid AND p.contype = 'p'
          WHERE {condition} ORDER BY c.oid, a.attnum"
     ))?;
     let mut tables: Vec<CatalogTable> = Vec::new();
@@ -269,6 +272,7 @@ fn table(row: &Row, oid: u32) -> Result<CatalogTable, Failure> {
         name: TableName::new(text(row, 1)?, text(row, 2)?),
         kind,
         identity,
+        primary_key: number(row, 24)?,
         file: number(row, 14)?,
         attributes_made: number(row, 17)?,
         dropped: Vec::new(),

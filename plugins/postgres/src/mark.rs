@@ -5,9 +5,11 @@
 //! remembered.
 
 pub(crate) mod column_names;
+pub(crate) mod columns;
 mod form;
 pub(crate) mod kept;
 pub(crate) mod leaves;
+pub(crate) mod primary_key;
 pub(crate) mod written_forms;
 
 use std::collections::HashSet;
@@ -16,11 +18,12 @@ use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::entry::Entry;
 use crate::lsn::Lsn;
-use crate::settings::MappedTable;
 use crate::shapes::Shapes;
 use crate::table_name::TableName;
 use column_names::ColumnNames;
+use columns::MarkedColumns;
 use leaves::Leaves;
+use primary_key::PrimaryKey;
 use written_forms::WrittenForms;
 
 /// A table as it was.
@@ -32,20 +35,10 @@ pub(crate) struct Mark {
     pub(crate) oid: u32,
     /// The number of the file with its rows; 0 where it has none of its own.
     pub(crate) file: u32,
-    /// The columns that the stream last said it has; none before it described the table.
-    pub(crate) delivered: Attributes,
-    /// What those were called, as far as it is known.
-    pub(crate) names: ColumnNames,
-    /// Columns that the mirror leaves out, whatever they are called now, with the names that it leaves out; those that are gone
-    /// included.
-    pub(crate) excluded: ColumnNames,
+    pub(crate) columns: MarkedColumns,
+    pub(crate) primary_key: PrimaryKey,
     /// When it came into the publication, while the stream is behind that and the table is, or was, loaded beside it.
     pub(crate) entry: Option<Entry>,
-    /// Columns that were generated, which neither load nor stream has unless a publication has them. Those that were dropped
-    /// stay: the stream may be behind that.
-    pub(crate) generated: Attributes,
-    /// Columns that were generated, are stored by now, and were not delivered since: the stream may be behind that.
-    pub(crate) stored: Attributes,
     /// Decimals with a bound on their digits.
     pub(crate) bounded: Attributes,
     /// How values are written; nothing before that was looked at.
@@ -68,12 +61,9 @@ impl Mark {
             name,
             oid,
             file,
-            delivered,
-            names: ColumnNames::default(),
-            excluded: ColumnNames::default(),
+            columns: MarkedColumns { delivered, ..MarkedColumns::default() },
+            primary_key: PrimaryKey::default(),
             entry: None,
-            generated: Attributes::default(),
-            stored: Attributes::default(),
             bounded: Attributes::default(),
             written: None,
             filtered_by: None,
@@ -86,8 +76,11 @@ impl Mark {
     /// What it says of the table's rows alone, which were read under the condition that this transaction made.
     pub(crate) fn of_rows(&self, filtered_by: Option<u32>) -> Self {
         Self {
-            delivered: Attributes::default(),
-            names: ColumnNames::default(),
+            columns: MarkedColumns {
+                delivered: Attributes::default(),
+                names: ColumnNames::default(),
+                ..self.columns.clone()
+            },
             entry: None,
             filtered_by,
             noticed: 0,
@@ -97,32 +90,17 @@ impl Mark {
 
     /// Takes over what the catalog has of the table's rows.
     pub(crate) fn see(&mut self, table: &CatalogTable) {
-        let those = |has: fn(&CatalogColumn) -> bool| {
-            table.columns.iter().filter(|column| has(column)).map(|column| column.attribute).collect()
-        };
         self.file = table.file;
-        let generated: Attributes = those(|column| column.generated);
-        let is_there = |number: &i32| table.columns.iter().any(|column| column.attribute == *number);
-        let were: Attributes = self.generated.numbers().chain(self.stored.numbers()).collect();
-        let (there, gone): (Vec<i32>, Vec<i32>) = were.numbers().partition(is_there);
-        let is_behind = |number: &i32| !generated.contains(*number) && !self.delivered.contains(*number);
-        self.stored = there.into_iter().filter(is_behind).collect();
-        self.generated = generated.numbers().chain(gone).collect();
-        self.bounded = those(CatalogColumn::is_bounded);
+        self.columns.see(table);
+        self.bounded = columns::numbers(table, CatalogColumn::is_bounded);
         self.written = Some(WrittenForms::of(table));
-    }
-
-    /// Takes over which columns of the table a mapping leaves out.
-    pub(crate) fn exclude(&mut self, mapping: &MappedTable, table: &CatalogTable) {
-        self.excluded.retain(&mapping.exclude);
-        let excluded = table.columns.iter().filter(|column| mapping.exclude.contains(&column.name));
-        self.excluded.extend(excluded.map(|column| (column.attribute, column.name.as_str())));
+        self.primary_key.begin(table.primary_key);
     }
 
     /// Whether reading the rows again brings, or brought, what they hold in a column that the stream had not. One that is
     /// generated still, and only published now, has nothing read; those of some partitions alone say nothing of the others.
     pub(crate) fn brings(&self, column: &CatalogColumn) -> bool {
-        let is_stored_now = self.generated.contains(column.attribute) && !column.generated;
+        let is_stored_now = self.columns.generated.contains(column.attribute) && !column.generated;
         is_stored_now || (self.again != Again::No && self.partitions.is_empty())
     }
 
@@ -249,13 +227,14 @@ impl Marks {
         }
     }
 
-    /// Forgets the entries, and the rows that were read again, that the stream has passed.
+    /// Forgets the entries, the rows that were read again, and the primary keys from before, that the stream has passed.
     pub(crate) fn pass(&mut self, end: Lsn) {
         for mark in &mut self.tables {
             mark.entry = mark.entry.filter(|entry| entry.until > end);
             if matches!(mark.again, Again::Until(until) if until <= end) {
                 mark.again = Again::No;
             }
+            mark.primary_key.pass(end);
         }
     }
 
@@ -266,7 +245,8 @@ impl Marks {
             Again::Until(until) => Some(until),
             Again::No | Again::Due => None,
         });
-        entries.chain(again).min().unwrap_or(Lsn(u64::MAX))
+        let keys = self.tables.iter().filter_map(|mark| mark.primary_key.until());
+        entries.chain(again).chain(keys).min().unwrap_or(Lsn(u64::MAX))
     }
 
     /// Whether rows of a table have to be read again.

@@ -4,7 +4,6 @@
 //! of now all the same, so that a name may be another relation's or column's than the entries say. These questions are
 //! answered as of now, wherever they are asked, by number.
 
-use tarn_sdk::Failure;
 use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::sql::postgres::literal;
 
@@ -17,17 +16,6 @@ const UNDEFINED_TABLE: &str = "42P01";
 /// Whether a statement named what is not there, or is called otherwise by now.
 pub(crate) fn is_undefined(error: &Error) -> bool {
     [UNDEFINED_COLUMN, UNDEFINED_TABLE].contains(&error.sqlstate.as_str())
-}
-
-/// The failure of a statement that names a table and its columns: what was renamed or dropped since the catalog was looked at is known
-/// at another look.
-pub(crate) fn meanwhile(error: Error) -> Failure {
-    if is_undefined(&error) { changed(&error.message) } else { Failure::from(error) }
-}
-
-/// The failure of what was looked at and is not so any more.
-pub(crate) fn changed(how: &str) -> Failure {
-    Failure::retry("table_changed_meanwhile", how)
 }
 
 /// The server's list of schema, name and column's name, by a relation's number and a column's (0 for the relation itself).

@@ -26,7 +26,7 @@ const VERSION: u8 = 9;
 /// Bytes before the marks.
 const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
 
-/// The form of version 8: the same with marks that say nothing of partitions, of columns' names, of how their values are
+/// The form of version 8: the same with marks that say nothing of partitions, of primary keys, of columns' names, of how their values are
 /// written, and of columns that are stored by now or left out.
 const VERSION_WITHOUT_STORED: u8 = 8;
 
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(position.marks.horizon, 9);
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!((mark.oid, mark.file), (5, 6));
-        assert_eq!(mark.delivered, [1, 9].into_iter().collect());
+        assert_eq!(mark.columns.delivered, [1, 9].into_iter().collect());
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let position = Position::from_bytes(&bytes).expect("a position");
         let mark = position.marks.get(&TableName::new("public", "t")).expect("it is marked");
         assert_eq!(
-            (&mark.generated, &mark.bounded),
+            (&mark.columns.generated, &mark.bounded),
             (&[2].into_iter().collect(), &[9].into_iter().collect())
         );
         assert_eq!(position.place.past, Past { end: Lsn(1 << 32), last: None });
@@ -434,10 +434,10 @@ mod tests {
         bytes[0] = 8;
         bytes.splice(69..69, [0; 4]);
         assert_eq!(Position::from_bytes(&bytes).expect("a position"), position);
-        // Version 9 says how many tables have partitions, how many bytes of names there are, and of how many tables there is
-        // how values are written, or which columns are stored by now, before that.
+        // Version 9 says how many tables have partitions, how many bytes there are of primary keys, of names and of how values are
+        // written, and how many tables have columns that are stored by now, before that.
         bytes[0] = 9;
-        bytes.splice(69..69, [0; 4 + 4 + 4 + 4]);
+        bytes.splice(69..69, [0; 4 + 4 + 4 + 4 + 4]);
         assert_eq!(position.to_bytes(), bytes);
     }
 

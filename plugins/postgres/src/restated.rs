@@ -10,11 +10,8 @@ use crate::mark::written_forms::WrittenForms;
 
 /// What became of columns since the table was marked.
 pub(crate) fn causes(table: &CatalogTable, mark: &Mark) -> Vec<String> {
-    let is_stored = |column: &&CatalogColumn| {
-        let was_left_out =
-            mark.generated.contains(column.attribute) && !mark.delivered.contains(column.attribute);
-        was_left_out && !column.generated
-    };
+    let is_stored =
+        |column: &&CatalogColumn| mark.columns.was_left_out(column.attribute) && !column.generated;
     let is_freed = |column: &&CatalogColumn| mark.bounded.contains(column.attribute) && column.is_unbounded();
     let told = |columns: &mut dyn Iterator<Item = &CatalogColumn>, what: &str| {
         let names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
@@ -33,11 +30,10 @@ pub(crate) fn written_otherwise<'t>(
     mark: &Mark,
 ) -> impl Iterator<Item = &'t CatalogColumn> {
     let before: Option<&WrittenForms> = mark.written.as_ref().filter(|_| table.file == mark.file);
-    // Of a table that loads, all columns may be at the destination.
-    let was_delivered =
-        |column: &CatalogColumn| mark.delivered.is_empty() || mark.delivered.contains(column.attribute);
-    let is_wanted =
-        move |column: &&CatalogColumn| was_delivered(column) && !mark.excluded.contains(column.attribute);
+    let marked = &mark.columns;
+    let is_wanted = move |column: &&CatalogColumn| {
+        marked.may_be_there(column.attribute) && !marked.excluded.contains(column.attribute)
+    };
     let differs = move |column: &&CatalogColumn| before.is_some_and(|before| before.differ(column));
     table.columns.iter().filter(is_wanted).filter(differs)
 }

@@ -24,9 +24,7 @@ pub(crate) fn cause(
         return None;
     }
     let is_young = |column: &CatalogColumn| is_younger(column.defined_by, horizon);
-    // Of a table that loads, all columns may be at the destination.
-    let is_known =
-        |column: &&CatalogColumn| mark.delivered.is_empty() || mark.delivered.contains(column.attribute);
+    let is_known = |column: &&CatalogColumn| mark.columns.may_be_there(column.attribute);
     let (known, new): (Vec<_>, Vec<_>) = table.columns.iter().partition(is_known);
     let names = |columns: &mut dyn Iterator<Item = &CatalogColumn>| {
         columns.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")

@@ -216,8 +216,8 @@ impl<P: Peer> PostgresSource<P> {
                 let names = columns.map(|column| (column.attribute, column.name.as_str())).collect();
                 marks.add(&mapping.name, table.oid, table.file, delivered);
                 let mark = marks.get_mut(&mapping.name).expect("it was added");
-                mark.names = names;
-                mark.exclude(mapping, table);
+                mark.columns.names = names;
+                mark.columns.exclude(mapping, table);
                 mark.see(table);
                 mark.filtered_by =
                     Some(published.get(&mapping.name).map_or(0, |published| published.filtered_by));

@@ -477,8 +477,8 @@ impl Decoding {
         out: &mut Outgoing,
     ) -> Result<Step, Failure> {
         let (oid, turn) = (relation.oid, self.turn());
-        let writer = self.transaction.map(|transaction| transaction.number);
-        let learned = self.relations.learn(relation, turn, writer, side, settings, &mut self.types)?;
+        let (transaction, types) = (self.transaction, &mut self.types);
+        let learned = self.relations.learn(relation, turn, transaction, side, settings, types)?;
         self.deferred.doubt(&relation, self.relations.is_in_doubt(&learned, oid));
         if let Learned::Changed(changed) = learned {
             if out.writer.rows() > 0 {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use tarn_sdk::postgres::Error;
 use tarn_sdk::{Failure, Rereads, clock, log};
 
 use crate::attributes::Attributes;
@@ -12,12 +13,13 @@ use crate::catalog::{CatalogColumn, CatalogTable, Kind, table_numbered, tables_n
 use crate::config::{PUBLICATION_CHECK_SHARE, PUBLICATION_CHECK_US};
 use crate::mark::kept::KeptMarks;
 use crate::mark::{Mark, Marks};
+use crate::names::is_undefined;
 use crate::partitions::{self, Change, PartitionNames};
 use crate::peer::{Peer, Reads, number, single};
 use crate::publication;
 use crate::restated;
 use crate::rewrite;
-use crate::server::Server;
+use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Settings};
 use crate::side::Side;
 use crate::stream::identity::WithoutIdentity;
@@ -113,7 +115,7 @@ pub(crate) fn look<P: Peer>(
     let published = publication::check(side, server, settings)?;
     for (name, table) in &tables {
         let unknown = Attributes::default();
-        let delivered = marks.get(name).map_or(&unknown, |mark| &mark.delivered);
+        let delivered = marks.get(name).map_or(&unknown, |mark| &mark.columns.delivered);
         if let Some(published) = published.get(name) {
             publication::require_columns(&settings.publication, table, published, delivered)?;
             if let Some(mark) = marks.get(name) {
@@ -131,11 +133,12 @@ pub(crate) fn look<P: Peer>(
         note_rows(marks, name, table, settings.rereads, is_published);
         if let Some(mark) = marks.get_mut(name) {
             mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
+            mark.primary_key.see(table.primary_key, || Ok(log_end(side)?.lsn))?;
         }
     }
     for mapping in &settings.tables {
         if let Some((mark, table)) = marks.get_mut(&mapping.name).zip(tables.get(&mapping.name)) {
-            mark.exclude(mapping, table);
+            mark.columns.exclude(mapping, table);
         }
     }
     let written_otherwise = marks.shapes.look(side, types_of(settings, &tables))?;
@@ -197,6 +200,29 @@ fn note_causes(mark: &mut Mark, causes: &[String], rereads: Rereads) {
             "{causes}. The server does not publish what rows hold now: at the destination, rows that do not change from \
              here on keep the values from before, and NULL in added columns. Where that is not what the source shows, \
              resync the mirror, or edit the table out of it and add it again"
+        ));
+    }
+    if rereads != Rereads::None {
+        mark.read_again(None);
+    }
+}
+
+/// Notes that another key than that of now may have told rows apart, of whose changes none says which one. Where whole rows are
+/// logged, each that left a key was deleted by it, be another one there or not: reading those that are there brings what is
+/// missing, and none is there that should not be.
+pub(crate) fn note_other_key(mark: &mut Mark, name: &TableName, rereads: Rereads, is_whole: bool) {
+    let cause = format!(
+        "the primary key of {name} was made anew while changes of its rows were on their way, which do not say what key told \
+         these apart. Where it was another one"
+    );
+    if rereads == Rereads::All && is_whole {
+        log::info(&format!(
+            "{cause}, several may have come as one: the rows are to be read again, beside the stream"
+        ));
+    } else {
+        log::warn(&format!(
+            "{cause}, rows may be missing at the destination, or be there under a key that they have left. Compare the two by \
+             `tarn mirror verify`; where they differ, resync the mirror, or edit the table out of it and add it again"
         ));
     }
     if rereads != Rereads::None {
@@ -348,6 +374,16 @@ pub(crate) fn replaced() -> Failure {
 pub(crate) fn renamed(to: &TableName) -> Failure {
     Failure::permanent("table_renamed", format!("the table was renamed to {to}"))
         .with_hint("rename it back, or resync the mirror with its new name")
+}
+
+/// The failure of a table that was looked at and is not so any more: another look helps.
+pub(crate) fn changed(how: &str) -> Failure {
+    Failure::retry("table_changed_meanwhile", how)
+}
+
+/// The failure of a statement that names a table and its columns, which may have been renamed or dropped since they were looked at.
+pub(crate) fn meanwhile(error: Error) -> Failure {
+    if is_undefined(&error) { changed(&error.message) } else { Failure::from(error) }
 }
 
 #[cfg(test)]

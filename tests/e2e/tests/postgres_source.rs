@@ -40,6 +40,8 @@ mod narrowed;
 mod partitioned;
 #[path = "postgres_source/published.rs"]
 mod published;
+#[path = "postgres_source/rekeyed.rs"]
+mod rekeyed;
 #[path = "postgres_source/replaced.rs"]
 mod replaced;
 #[path = "postgres_source/restored.rs"]

@@ -38,6 +38,7 @@ pub(crate) fn table(columns: impl IntoIterator<Item = CatalogColumn>) -> Catalog
         name: TableName::new("public", "t"),
         kind: Kind::Ordinary,
         identity: Identity::Default,
+        primary_key: 0,
         file: 0,
         attributes_made: columns.iter().map(|column| column.attribute).max().unwrap_or(0),
         dropped: Vec::new(),

@@ -1,6 +1,7 @@
 //! The form of marks in a position: numbers are little-endian, and a table is told by the digest of its name (8 bytes).
 //!
 //! - the [partitions](Leaves::write) of tables;
+//! - how many bytes there are of [primary keys](PrimaryKey::write) (4), and these, table by table;
 //! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table;
 //! - how many bytes there are of how values are [written](WrittenForms::write) (4), and these, table by table;
 //! - how many tables have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these, and the
@@ -17,6 +18,7 @@
 
 use super::column_names::ColumnNames;
 use super::leaves::Leaves;
+use super::primary_key::PrimaryKey;
 use super::written_forms::WrittenForms;
 use super::{Again, Mark, Marks};
 use crate::attributes::Attributes;
@@ -31,33 +33,35 @@ impl Marks {
     /// Appends the marks.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         self.leaves.write(out);
-        let mut names = Vec::new();
-        self.tables.iter().for_each(|mark| mark.names.write(&mark.delivered, &mut names));
-        write_count(names.len(), out);
-        out.extend_from_slice(&names);
-        let mut written = Vec::new();
-        self.tables.iter().for_each(|mark| WrittenForms::write(mark.written.as_ref(), &mut written));
-        write_count(written.len(), out);
-        out.extend_from_slice(&written);
-        let has_any = |mark: &&Mark| !mark.stored.is_empty() || !mark.excluded.is_empty();
+        let mut write_part = |write: fn(&Mark, &mut Vec<u8>)| {
+            let mut part = Vec::new();
+            self.tables.iter().for_each(|mark| write(mark, &mut part));
+            write_count(part.len(), out);
+            out.extend_from_slice(&part);
+        };
+        write_part(|mark, part| mark.primary_key.write(part));
+        write_part(|mark, part| mark.columns.names.write(&mark.columns.delivered, part));
+        write_part(|mark, part| WrittenForms::write(mark.written.as_ref(), part));
+        let has_any = |mark: &&Mark| !mark.columns.stored.is_empty() || !mark.columns.excluded.is_empty();
         let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
         write_count(stored.len(), out);
         for mark in stored {
             out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.stored.write(out);
-            let excluded: Attributes = mark.excluded.numbers().collect();
+            mark.columns.stored.write(out);
+            let excluded: Attributes = mark.columns.excluded.numbers().collect();
             excluded.write(out);
-            mark.excluded.write(&excluded, out);
+            mark.columns.excluded.write(&excluded, out);
         }
         self.shapes.write(out);
         let filtered_by = |mark: &Mark| mark.filtered_by.unwrap_or(UNKNOWN);
-        let is_special =
-            |mark: &&Mark| !mark.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0;
+        let is_special = |mark: &&Mark| {
+            !mark.columns.generated.is_empty() || !mark.bounded.is_empty() || filtered_by(mark) != 0
+        };
         let special: Vec<&Mark> = self.tables.iter().filter(is_special).collect();
         write_count(special.len(), out);
         for mark in special {
             out.extend_from_slice(&mark.name.to_le_bytes());
-            mark.generated.write(out);
+            mark.columns.generated.write(out);
             mark.bounded.write(out);
             out.extend_from_slice(&filtered_by(mark).to_le_bytes());
         }
@@ -81,24 +85,26 @@ impl Marks {
             out.extend_from_slice(&mark.name.to_le_bytes());
             out.extend_from_slice(&mark.oid.to_le_bytes());
             out.extend_from_slice(&mark.file.to_le_bytes());
-            mark.delivered.write(out);
+            mark.columns.delivered.write(out);
         }
     }
 
     /// Reads marks up to the end of the bytes; nothing where they are none.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (leaves, rest) = Leaves::read(bytes)?;
+        let (mut keys, rest) = read_part(rest)?;
         let (mut names, rest) = read_part(rest)?;
         let (mut written, rest) = read_part(rest)?;
         let mut marks = Self { leaves, ..Self::read_with_stored(rest)? };
         for mark in &mut marks.tables {
-            (mark.names, names) = ColumnNames::read(&mark.delivered, names)?;
+            (mark.primary_key, keys) = PrimaryKey::read(keys)?;
+            (mark.columns.names, names) = ColumnNames::read(&mark.columns.delivered, names)?;
             (mark.written, written) = WrittenForms::read(written)?;
         }
-        (names.is_empty() && written.is_empty()).then_some(marks)
+        (keys.is_empty() && names.is_empty() && written.is_empty()).then_some(marks)
     }
 
-    /// The same of bytes without partitions, names of columns, and how values are written.
+    /// The same of bytes without partitions, primary keys, names of columns, and how values are written.
     fn read_with_stored(bytes: &[u8]) -> Option<Self> {
         let (stored, rest) = read_list(bytes, |bytes| {
             let (stored, rest) = Attributes::read(bytes)?;
@@ -109,7 +115,8 @@ impl Marks {
         let mut marks = Self::read_with_shapes(rest)?;
         for (name, (stored, excluded)) in stored {
             let at = marks.place(name).ok()?;
-            (marks.tables[at].stored, marks.tables[at].excluded) = (stored, excluded);
+            let columns = &mut marks.tables[at].columns;
+            (columns.stored, columns.excluded) = (stored, excluded);
         }
         Some(marks)
     }
@@ -134,7 +141,8 @@ impl Marks {
         for (name, (generated, bounded, filtered_by)) in special {
             let at = marks.place(name).ok()?;
             let mark = &mut marks.tables[at];
-            (mark.generated, mark.bounded, mark.filtered_by) = (generated, bounded, known(filtered_by));
+            (mark.columns.generated, mark.bounded, mark.filtered_by) =
+                (generated, bounded, known(filtered_by));
         }
         Some(marks)
     }
@@ -233,7 +241,7 @@ mod tests {
         marks.add(&names[1], 1, 1, Attributes::default());
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         mark.filtered_by = Some(0);
-        mark.names = [(1, "a"), (9, "b")].into_iter().collect();
+        mark.columns.names = [(1, "a"), (9, "b")].into_iter().collect();
         mark.written = Some(WrittenForms::of(&fixture::table([CatalogColumn {
             written_by: 1799,
             ..fixture::column(9, "b")
@@ -253,9 +261,10 @@ mod tests {
         assert!(marks.get(&names[1]).is_some_and(|mark| mark.entry.is_some()));
         marks.pass(Lsn(70));
         let mark = marks.get_mut(&names[0]).expect("it is marked");
-        (mark.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
-        (mark.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
-        mark.excluded.extend([(3, "secret"), (5, "x")]);
+        (mark.columns.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
+        (mark.columns.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
+        mark.primary_key.begin(4_000_000_001);
+        mark.columns.excluded.extend([(3, "secret"), (5, "x")]);
         for again in [Again::Due, Again::Until(Lsn(90))] {
             marks.get_mut(&names[0]).expect("it is marked").again = again;
             bytes.clear();

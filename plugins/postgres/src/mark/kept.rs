@@ -87,9 +87,17 @@ mod tests {
         let mark = kept.change().get_mut(&name).expect("it is marked");
         mark.entry = Some(Entry { transaction: 1, until: Lsn(20) });
         mark.again = Again::Until(Lsn(30));
+        mark.primary_key.begin(5);
         for end in [10, 19, 20, 21, 29, 30, 31] {
             is_right(&mut kept, Lsn(end));
         }
+        let mark = kept.change().get_mut(&name).expect("it is marked");
+        mark.primary_key.see(6, || Ok(Lsn(40))).expect("seen");
+        let mut is_taken = |end: u64| {
+            let marks = Marks::read(kept.written(Lsn(end))).expect("marks");
+            marks.get(&name).is_some_and(|mark| mark.primary_key.is_still(6))
+        };
+        assert!(!is_taken(39) && is_taken(40));
         kept.change().get_mut(&name).expect("it is marked").again = Again::Due;
         is_right(&mut kept, Lsn(u64::MAX));
         assert!(kept.is_any_due());

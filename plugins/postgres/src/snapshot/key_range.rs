@@ -14,9 +14,9 @@ use tarn_sdk::sql::postgres::{ident, literal};
 
 use super::plan::Leaf;
 use crate::config::{KEY_READS_MAX, KEY_SAMPLE_BLOCKS};
-use crate::names::meanwhile;
 use crate::peer::{Peer, Session, flag, number, text};
 use crate::side::Side;
+use crate::surroundings::meanwhile;
 
 /// SQLSTATE of what a role may not read: with rights on columns alone, it is not told where rows lie.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";

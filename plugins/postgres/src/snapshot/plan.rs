@@ -12,11 +12,11 @@ use super::partition::Partition;
 use crate::config::{
     ADDRESS_RANGES_SINCE_MAJOR, PARTITION_BYTES_MIN, PARTITIONS_MAX, ROWS_PER_BLOCK_GUESS, SAMPLE_BLOCKS,
 };
-use crate::names::{changed, meanwhile};
 use crate::peer::{Peer, number, text};
 use crate::server::Server;
 use crate::settings::MappedTable;
 use crate::side::Side;
+use crate::surroundings::{changed, meanwhile};
 
 /// A relation with rows of its own.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -13,8 +13,9 @@ use super::{copy_binary, copy_text};
 use crate::config::{READ_BYTES_MAX, batch_room};
 use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::names::{self, changed, meanwhile};
+use crate::names;
 use crate::peer::{Session, flag, number, single};
+use crate::surroundings::{changed, meanwhile};
 
 /// SQLSTATEs of values that the server cannot send begin so.
 const DATA_EXCEPTION: &str = "22";

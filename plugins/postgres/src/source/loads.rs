@@ -95,7 +95,7 @@ impl<P: Peer> PostgresSource<P> {
                 marks.add(name, found.oid, found.file, Attributes::default());
                 let mark = marks.get_mut(name).expect("it was added");
                 mark.see(found);
-                mark.exclude(table, found);
+                mark.columns.exclude(table, found);
                 mark.entry = entries.get(name).copied();
                 mark.filtered_by = Some(published.get(name).map_or(0, |published| published.filtered_by));
             } else {

@@ -41,6 +41,7 @@ use crate::server::{Server, log_end};
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
 use crate::snapshot::reader::{Reader, copy_of};
+use crate::surroundings::changed;
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 
@@ -371,12 +372,12 @@ impl Attempt<'_> {
         // Partitions of a table come and go all the time; what was written anew in between is noticed, and read after this.
         let is_same_file = table.kind == Kind::Partitioned || table.file == self.mark.file;
         if table.oid != self.mark.oid || !is_same_file {
-            return Err(Failure::retry("table_changed_meanwhile", "it was written anew once more").into());
+            return Err(changed("it was written anew once more").into());
         }
         let mut types = Types::default();
         types.look_up(side, wanted_types(&table, self.mapping, published.as_ref()))?;
         let mapped = Mapped::from_catalog(&table, self.mapping, published.as_ref(), &types);
-        excluded::require_there(self.mapping, &table, Some(self.mark), &mapped.table)?;
+        excluded::require_there(self.mapping, &table, &self.mark.columns, &mapped.table)?;
         let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
         let version = mapped.table.version;
         let description = if self.relations.knows(mapped.table.id, version) {

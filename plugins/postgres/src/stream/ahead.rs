@@ -77,14 +77,14 @@ impl Decoding {
             }
             None => self.first_ahead(inbox, out, Ahead::of_whole),
         };
-        let writer = transaction.number;
         let columns = relations.iter().flat_map(Relation::columns).flatten();
         let types = columns.map(|column| (column.type_oid, column.type_modifier));
         if self.types.look_up(side, types).is_ok()
-            && self.relations.ask(&relations, writer, side, settings).is_ok()
+            && self.relations.ask(&relations, transaction.number, side, settings).is_ok()
         {
             for relation in relations {
-                match self.relations.learn(relation, turn, Some(writer), side, settings, &mut self.types) {
+                let types = &mut self.types;
+                match self.relations.learn(relation, turn, Some(transaction), side, settings, types) {
                     Ok(Learned::Changed(changed)) => {
                         // A partition is described behind its table, and as that.
                         out.schema.retain(|described| described.table.id != changed.table().id);

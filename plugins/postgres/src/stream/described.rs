@@ -7,11 +7,9 @@ use super::doubt::Doubt;
 use super::leaf::Leaf;
 use super::numbers::Known;
 use super::replicated::{Cell, Replicated};
-use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable, Kind};
 use crate::mapped::Mapped;
-use crate::mark::Mark;
-use crate::mark::column_names::ColumnNames;
+use crate::mark::columns::MarkedColumns;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication::narrowed;
 use crate::settings::MappedTable;
@@ -26,16 +24,8 @@ pub(super) struct Described<'a> {
     pub(super) root: Option<&'a Replicated>,
     /// The partition itself, where that message did not come and the catalog may be ahead of the partition's.
     pub(super) leaf: Option<&'a Leaf>,
-    /// The columns that the stream last said it has.
-    pub(super) delivered: &'a Attributes,
-    /// What those were called, as far as it is known.
-    pub(super) names: &'a ColumnNames,
-    /// The columns that were generated when that was last looked at, and those of before that are gone.
-    pub(super) generated: &'a Attributes,
-    /// Those of them that are stored by now, and may not have been delivered since.
-    pub(super) stored: &'a Attributes,
-    /// Those that the mirror leaves out, as far as they are known by number.
-    pub(super) excluded: &'a ColumnNames,
+    /// What is marked of the table's columns.
+    pub(super) marked: &'a MarkedColumns,
     /// Whether the publication is one that leaves no column out but generated ones.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow.
@@ -131,11 +121,7 @@ impl Described<'_> {
             (Some(catalog), _) => self.known(catalog, mapping),
             (None, Some(leaf)) => Known {
                 before: leaf.before.as_ref(),
-                delivered: &leaf.delivered,
-                names: &leaf.names,
-                excluded: &leaf.excluded,
-                generated: &leaf.generated,
-                stored: &leaf.stored,
+                marked: &leaf.marked,
                 ..self.known(&leaf.catalog, mapping)
             },
             (None, None) => return Ok(columns.iter().map(|column| self.which_of_root(column)).collect()),
@@ -163,12 +149,8 @@ impl Described<'_> {
         Known {
             catalog,
             before: self.before,
-            delivered: self.delivered,
-            names: self.names,
-            generated: self.generated,
-            stored: self.stored,
+            marked: self.marked,
             excluded_names: &mapping.exclude,
-            excluded: self.excluded,
             is_whole: self.is_whole,
             writer: self.writer,
             believes: false,
@@ -201,12 +183,11 @@ impl Described<'_> {
         &self,
         replicated: &Replicated,
         mapping: &MappedTable,
-        mark: &Mark,
         publication: &str,
     ) -> Result<(), Failure> {
         let (Some(catalog), Some(described)) = (self.catalog, replicated.attributes()) else { return Ok(()) };
         let left_out = catalog.columns.iter().filter(|column| {
-            mark.delivered.contains(column.attribute)
+            self.marked.delivered.contains(column.attribute)
                 && !described.contains(column.attribute)
                 // The mirror itself may leave it out by now.
                 && !mapping.exclude.contains(&column.name)
@@ -225,10 +206,8 @@ impl Described<'_> {
         columns: &[RelationColumn<'_>],
         which: &[Which],
     ) -> bool {
-        // A partition has an identity of its own, which is looked at with its table.
         let is_whole_row = relation.identity == b'f';
-        let own = self.catalog.filter(|catalog| catalog.oid == relation.oid && !is_whole_row);
-        let Some(catalog) = own else { return false };
+        let Some(catalog) = self.catalog.filter(|_| !is_whole_row) else { return false };
         let now_of = |column: &RelationColumn<'_>, which: &Which| {
             catalog.columns.iter().find(|now| match which {
                 Which::Number(number) if *number != 0 => now.attribute == *number,
@@ -240,13 +219,15 @@ impl Described<'_> {
         for (column, which) in columns.iter().zip(which).filter(|(column, _)| column.in_key) {
             match now_of(column, which).filter(|now| now.key != 0) {
                 Some(now) => then.push(now.attribute),
-                None => return catalog.has_key(),
+                None if catalog.oid == relation.oid => return catalog.has_key(),
+                // The identity of a partition is its own, and may have more than its table's key.
+                None => {}
             }
         }
         // No message has a generated one, unless that is published.
         let is_missing =
             |now: &CatalogColumn| now.key != 0 && !now.generated && !then.contains(&now.attribute);
-        !then.is_empty() && catalog.columns.iter().any(is_missing)
+        columns.iter().any(|column| column.in_key) && catalog.columns.iter().any(is_missing)
     }
 
     /// A column's attribute number, whether it may be NULL, and its place in the key. The message has

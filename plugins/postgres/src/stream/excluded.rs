@@ -4,7 +4,7 @@ use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
 use crate::catalog::CatalogTable;
-use crate::mark::Mark;
+use crate::mark::columns::MarkedColumns;
 use crate::settings::MappedTable;
 
 /// Refuses columns that are left out under another name, for nobody asked for their values: those whose numbers say so, and, where
@@ -15,28 +15,30 @@ use crate::settings::MappedTable;
 pub(super) fn require_there(
     mapping: &MappedTable,
     catalog: &CatalogTable,
-    mark: Option<&Mark>,
+    marked: &MarkedColumns,
     table: &Table,
 ) -> Result<(), Failure> {
-    let Some(mark) = mark.filter(|_| !mapping.exclude.is_empty()) else { return Ok(()) };
+    if mapping.exclude.is_empty() {
+        return Ok(());
+    }
     // One that is left out only since then was delivered under the name that is.
     let was_wanted = |number: i32| {
-        mark.delivered.contains(number)
-            && !mapping.exclude.iter().any(|name| mark.names.allow(number, name) == Some(true))
+        marked.delivered.contains(number)
+            && !mapping.exclude.iter().any(|name| marked.names.allow(number, name) == Some(true))
     };
     let new = table.columns.iter().filter(|column| !was_wanted(column.attribute));
     let (renamed, other): (Vec<&Column>, Vec<&Column>) =
-        new.partition(|column| mark.excluded.contains(column.attribute));
+        new.partition(|column| marked.excluded.contains(column.attribute));
     let is_gone = |name: &&String| !catalog.columns.iter().any(|column| column.name == **name);
-    let is_untold = |name: &&String| is_gone(name) && !mark.excluded.know(name);
+    let is_untold = |name: &&String| is_gone(name) && !marked.excluded.know(name);
     let untold: Vec<&str> = mapping.exclude.iter().filter(is_untold).map(String::as_str).collect();
     if let Some(column) = renamed.first() {
-        let was_called = |name: &&String| mark.excluded.allow(column.attribute, name) == Some(true);
+        let was_called = |name: &&String| marked.excluded.allow(column.attribute, name) == Some(true);
         let name = mapping.exclude.iter().find(was_called).map_or("a column", String::as_str);
         let message = format!("{name}, which is left out, is called {} by now", column.name);
         return Err(gone(mapping, message, &column.name, name));
     }
-    if untold.is_empty() || other.is_empty() || mark.delivered.is_empty() {
+    if untold.is_empty() || other.is_empty() || marked.delivered.is_empty() {
         return Ok(());
     }
     let other: Vec<&str> = other.into_iter().map(|column| column.name.as_str()).collect();
@@ -64,7 +66,6 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixture;
-    use crate::mark::Marks;
     use crate::table_name::TableName;
 
     /// The message where columns by name and number come, some of them are left out, and of those some are known by number. 1 and 3
@@ -89,12 +90,13 @@ mod tests {
             });
         let (schema, name, columns) = ("public".to_owned(), "t".to_owned(), replicated.collect());
         let table = Table { id: 1, schema, name, version: 1, columns };
-        let mut marks = Marks::new(1);
-        marks.add(&mapping.name, 1, 1, [1, 3].into_iter().collect());
-        let mark = marks.get_mut(&mapping.name).expect("it is marked");
-        mark.names = [(1, "id"), (3, "a")].into_iter().collect();
-        mark.excluded.extend(known.iter().copied());
-        require_there(&mapping, &catalog, Some(mark), &table).err().map(|failure| failure.message)
+        let marked = MarkedColumns {
+            delivered: [1, 3].into_iter().collect(),
+            names: [(1, "id"), (3, "a")].into_iter().collect(),
+            excluded: known.iter().copied().collect(),
+            ..MarkedColumns::default()
+        };
+        require_there(&mapping, &catalog, &marked, &table).err().map(|failure| failure.message)
     }
 
     #[test]

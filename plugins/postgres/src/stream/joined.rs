@@ -23,11 +23,11 @@ pub(super) fn joined<P: Peer>(
     side: &mut Side<P>,
     settings: &Settings,
 ) -> Result<Attributes, Failure> {
+    let delivered = &mark.columns.delivered;
     let columns = replicated.mapped.table.columns.iter();
-    let new: Vec<&Column> = columns
-        .filter(|column| column.attribute != 0 && !mark.delivered.contains(column.attribute))
-        .collect();
-    if new.is_empty() || mark.delivered.is_empty() {
+    let new: Vec<&Column> =
+        columns.filter(|column| column.attribute != 0 && !delivered.contains(column.attribute)).collect();
+    if new.is_empty() || delivered.is_empty() {
         return Ok(Attributes::default());
     }
     // A column that is added has a greater number than all before it. Where the publication names columns,
@@ -39,7 +39,7 @@ pub(super) fn joined<P: Peer>(
             published.get(&replicated.name()).is_some_and(|table| table.list.is_some())
         }
     };
-    let joined = new.into_iter().filter(|column| has_list || column.attribute < mark.delivered.greatest());
+    let joined = new.into_iter().filter(|column| has_list || column.attribute < delivered.greatest());
     let joined: Vec<&Column> = joined.collect();
     let is_read_again = settings.rereads == Rereads::All;
     let is_brought = |attribute: i32| {

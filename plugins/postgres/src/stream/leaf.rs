@@ -10,20 +10,15 @@ use tarn_batch::{Column, Table};
 use super::succession::compare;
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable, Dropped};
-use crate::mark::column_names::ColumnNames;
+use crate::mark::columns::MarkedColumns;
 use crate::pgoutput::RelationColumn;
 
 /// A partition with those columns that its table has or had, numbered anew without gaps.
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) catalog: CatalogTable,
-    /// What the stream had last of these.
-    pub(super) delivered: Attributes,
-    /// What those were called, as far as it is known.
-    pub(super) names: ColumnNames,
-    pub(super) generated: Attributes,
-    pub(super) stored: Attributes,
-    pub(super) excluded: ColumnNames,
+    /// What is marked of these.
+    pub(super) marked: MarkedColumns,
     /// The partition as its message before described it.
     pub(super) before: Option<Table>,
     /// The table's number of each; 0 where that is not known of one that is gone.
@@ -36,11 +31,7 @@ pub(super) struct Leaf {
 #[derive(Clone, Copy)]
 pub(super) struct Root<'a> {
     pub(super) catalog: &'a CatalogTable,
-    pub(super) delivered: &'a Attributes,
-    pub(super) names: &'a ColumnNames,
-    pub(super) generated: &'a Attributes,
-    pub(super) stored: &'a Attributes,
-    pub(super) excluded: &'a ColumnNames,
+    pub(super) marked: &'a MarkedColumns,
     /// The partition as its message before described it.
     pub(super) before: Option<&'a Table>,
 }
@@ -94,11 +85,13 @@ impl Leaf {
         };
         let mut new = Self {
             catalog: renumbered(leaf, root.catalog, number),
-            delivered: known(root.delivered),
-            names: root.names.renumbered(own),
-            generated: known(root.generated),
-            stored: known(root.stored),
-            excluded: root.excluded.renumbered(own),
+            marked: MarkedColumns {
+                delivered: known(&root.marked.delivered),
+                names: root.marked.names.renumbered(own),
+                generated: known(&root.marked.generated),
+                stored: known(&root.marked.stored),
+                excluded: root.marked.excluded.renumbered(own),
+            },
             before: root.before.map(|before| table_of(before, &of_root)),
             numbers: of_root.iter().map(|(_, root)| *root).collect(),
             unclear: Vec::new(),
@@ -114,13 +107,17 @@ impl Leaf {
             let count = numbers.iter().filter(|number| is(**number)).count();
             (count != 0, count != 0 && count != numbers.len())
         };
-        let (dropped, is_had) = (self.catalog.dropped.clone(), |number| root.delivered.contains(number));
+        let (dropped, is_had) =
+            (self.catalog.dropped.clone(), |number| root.marked.delivered.contains(number));
         let had = dropped.iter().filter(|dropped| those_of(dropped, &is_had).0);
-        self.delivered = self.delivered.numbers().chain(had.map(|dropped| dropped.attribute)).collect();
-        let is_generated = |number| root.generated.contains(number);
+        self.marked.delivered =
+            self.marked.delivered.numbers().chain(had.map(|dropped| dropped.attribute)).collect();
+        let is_generated = |number| root.marked.generated.contains(number);
         let generated = dropped.iter().filter(|dropped| those_of(dropped, &is_generated).0);
-        self.generated = self.generated.numbers().chain(generated.map(|dropped| dropped.attribute)).collect();
-        let (greatest, greatest_of_root) = (self.delivered.greatest(), root.delivered.greatest());
+        self.marked.generated =
+            self.marked.generated.numbers().chain(generated.map(|dropped| dropped.attribute)).collect();
+        let (greatest, greatest_of_root) =
+            (self.marked.delivered.greatest(), root.marked.delivered.greatest());
         let is_later = |number| number > greatest_of_root;
         let is_unclear = |dropped: &&Dropped| {
             let (is_any_later, is_partly_later) = those_of(dropped, &is_later);
@@ -132,7 +129,7 @@ impl Leaf {
         let unclear: Vec<&Dropped> = dropped.iter().filter(is_unclear).collect();
         self.unclear = unclear.iter().map(|dropped| dropped.dropped_by).collect();
         let unclear = unclear.iter().map(|dropped| dropped.attribute);
-        self.delivered = self.delivered.numbers().chain(unclear).collect();
+        self.marked.delivered = self.marked.delivered.numbers().chain(unclear).collect();
     }
 
     /// Whether a transaction's rows may have columns of which it is not known whether the stream had them.
@@ -215,26 +212,18 @@ mod tests {
         writer: u32,
         message: &[&str],
     ) -> Option<Vec<i32>> {
-        let (delivered, generated) = (delivered.iter().copied().collect(), Attributes::default());
+        let delivered = delivered.iter().copied().collect();
         let root = Root {
             catalog: root,
-            delivered: &delivered,
-            names: &ColumnNames::default(),
-            generated: &generated,
-            stored: &generated,
-            excluded: &ColumnNames::default(),
+            marked: &MarkedColumns { delivered, ..MarkedColumns::default() },
             before: None,
         };
         let leaf = Leaf::new(leaf, root).expect("they have the same columns");
         let known = Known {
             catalog: &leaf.catalog,
             before: None,
-            delivered: &leaf.delivered,
-            names: &leaf.names,
-            generated: &leaf.generated,
-            stored: &leaf.stored,
+            marked: &leaf.marked,
             excluded_names: &[],
-            excluded: &leaf.excluded,
             is_whole: true,
             writer: Some(writer),
             believes: false,
@@ -298,16 +287,7 @@ mod tests {
     #[test]
     fn a_partition_that_has_not_its_tables_columns_is_looked_at_once_more() {
         let root = catalog(&[(1, "id"), (2, "v")], &[]);
-        let none = Attributes::default();
-        let root = Root {
-            catalog: &root,
-            delivered: &none,
-            names: &ColumnNames::default(),
-            generated: &none,
-            stored: &none,
-            excluded: &ColumnNames::default(),
-            before: None,
-        };
+        let root = Root { catalog: &root, marked: &MarkedColumns::default(), before: None };
         assert!(Leaf::new(&catalog(&[(1, "id")], &[]), root).is_none());
         assert!(Leaf::new(&catalog(&[(1, "id"), (2, "w")], &[]), root).is_none());
     }

@@ -23,6 +23,7 @@ use crate::names;
 use crate::peer::{Peer, flag, single};
 use crate::pgoutput::{Datum, Old, Tuple};
 use crate::side::Side;
+use crate::surroundings::changed;
 use crate::table_name::TableName;
 
 /// How often names are looked up that are others when they are used.
@@ -102,8 +103,7 @@ pub(super) fn fetch<P: Peer>(
             (None, _) => return Ok(Found::Values(Vec::new())),
         }
     }
-    let message = "columns get other names again and again";
-    Err(Failure::retry("table_changed_meanwhile", message).with_table(replicated.table().qualified_name()))
+    Err(changed("columns get other names again and again").with_table(replicated.table().qualified_name()))
 }
 
 /// What is asked for, under the names that the table and its columns are believed to have now. The stream may be behind

@@ -11,7 +11,7 @@ use tarn_batch::Table;
 use super::succession::{Told, compare};
 use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
-use crate::mark::column_names::ColumnNames;
+use crate::mark::columns::MarkedColumns;
 use crate::pgoutput::RelationColumn;
 
 /// What is known when a message comes.
@@ -20,18 +20,10 @@ pub(super) struct Known<'a> {
     pub(super) catalog: &'a CatalogTable,
     /// The table as the message before described it.
     pub(super) before: Option<&'a Table>,
-    /// The columns that the stream last said the table has; none where that is not known.
-    pub(super) delivered: &'a Attributes,
-    /// What those were called, as far as it is known.
-    pub(super) names: &'a ColumnNames,
-    /// The columns that were generated, those that are gone included.
-    pub(super) generated: &'a Attributes,
-    /// Columns that were generated, are stored by now, and may not have been delivered since.
-    pub(super) stored: &'a Attributes,
+    /// What is marked of its columns.
+    pub(super) marked: &'a MarkedColumns,
     /// The names of columns that are not wanted, and so never delivered.
     pub(super) excluded_names: &'a [String],
-    /// Their numbers, as far as they are known, those that have another name now included.
-    pub(super) excluded: &'a ColumnNames,
     /// Whether the publication has all columns of the table that are not generated.
     pub(super) is_whole: bool,
     /// The transaction whose rows follow the message, the lower 32 bits of its number.
@@ -54,11 +46,12 @@ impl Known<'_> {
     /// The same where the columns that the table has were stored ones all the time, or are generated.
     pub(super) fn numbers_as_it_is(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let numbers = self.numbers_without_generated(columns)?;
-        if !self.generated.numbers().any(|number| self.was_left_out(number)) {
+        if !self.marked.generated.numbers().any(|number| self.was_left_out(number)) {
             return Some(numbers);
         }
         // Before one of them was dropped it may have become a stored one, which messages have.
-        let stored = Known { generated: &Attributes::default(), ..*self }.numbers_without_generated(columns);
+        let stored = MarkedColumns { generated: Attributes::default(), ..self.marked.clone() };
+        let stored = Known { marked: &stored, ..*self }.numbers_without_generated(columns);
         stored.is_none_or(|stored| stored == numbers).then_some(numbers)
     }
 
@@ -91,17 +84,17 @@ impl Known<'_> {
 
     /// Whether a column is gone that the stream did not have because it was generated.
     pub(super) fn was_left_out(&self, number: i32) -> bool {
-        self.generated.contains(number) && !self.delivered.contains(number) && !self.is_there(number)
+        self.marked.was_left_out(number) && !self.is_there(number)
     }
 
     /// Whether messages may have columns that are excluded.
     pub(super) fn is_any_excluded(&self) -> bool {
-        !self.excluded_names.is_empty() || !self.excluded.is_empty()
+        !self.excluded_names.is_empty() || !self.marked.excluded.is_empty()
     }
 
     /// Whether a column is excluded, or was under another name.
     pub(super) fn is_excluded(&self, column: &CatalogColumn) -> bool {
-        self.excluded_names.contains(&column.name) || self.excluded.contains(column.attribute)
+        self.excluded_names.contains(&column.name) || self.marked.excluded.contains(column.attribute)
     }
 
     fn is_there(&self, number: i32) -> bool {
@@ -130,8 +123,9 @@ impl Known<'_> {
 
     /// The catalog's column of the same name, where the stream has not had it and its type is another one.
     fn other_type(&self, column: &RelationColumn<'_>) -> Option<&CatalogColumn> {
-        let is_new =
-            |found: &CatalogColumn| !self.delivered.is_empty() && !self.delivered.contains(found.attribute);
+        let is_new = |found: &CatalogColumn| {
+            !self.marked.delivered.is_empty() && !self.marked.delivered.contains(found.attribute)
+        };
         let other_type = |found: &CatalogColumn| {
             (found.type_oid, found.type_modifier) != (column.type_oid, column.type_modifier)
         };
@@ -145,9 +139,9 @@ impl Known<'_> {
     /// The numbers that a column of a message may have. What the stream did not have last, although it had later columns,
     /// and the table has not now, was dropped before and does not come again; one that is excluded was never had.
     pub(super) fn candidates(&self) -> Vec<i32> {
-        let greatest = self.delivered.greatest();
+        let greatest = self.marked.delivered.greatest();
         let may_be = |number: &i32| {
-            self.delivered.contains(*number)
+            self.marked.delivered.contains(*number)
                 || self.is_there(*number)
                 || ((*number > greatest || self.is_any_excluded()) && !self.was_left_out(*number))
         };
@@ -191,8 +185,9 @@ impl Known<'_> {
     /// The columns that the stream had last, if a message of as many columns has at least as many names of these as
     /// of any others.
     fn as_delivered(&self, by_name: &[i32], trusted: &[i32]) -> Option<Vec<i32>> {
-        let greatest = self.delivered.greatest();
-        let delivered: Vec<i32> = (1..=greatest).filter(|number| self.delivered.contains(*number)).collect();
+        let greatest = self.marked.delivered.greatest();
+        let delivered: Vec<i32> =
+            (1..=greatest).filter(|number| self.marked.delivered.contains(*number)).collect();
         if delivered.len() != by_name.len() {
             return None;
         }
@@ -218,7 +213,7 @@ impl Known<'_> {
             let is_free = |number: &i32| (least..end).contains(number) && !generated(*number);
             let mut free: Vec<i32> = candidates.iter().copied().filter(is_free).collect();
             if free.len() > to - from {
-                let had = |number: &i32| self.delivered.contains(*number);
+                let had = |number: &i32| self.marked.delivered.contains(*number);
                 // Where none was dropped, and none is left out, those that were there then are the first ones.
                 if self.is_whole && to == numbers.len() && free.iter().all(|number| self.is_there(*number)) {
                     free.truncate(to - from);
@@ -271,12 +266,8 @@ mod tests {
         let known = Known {
             catalog,
             before: None,
-            delivered: &delivered,
-            names: &ColumnNames::default(),
-            generated: &Attributes::default(),
-            stored: &Attributes::default(),
+            marked: &MarkedColumns { delivered, ..MarkedColumns::default() },
             excluded_names: &[],
-            excluded: &ColumnNames::default(),
             is_whole: false,
             writer: None,
             believes: false,

@@ -16,7 +16,7 @@ use crate::attributes::Attributes;
 use crate::catalog::CatalogTable;
 use crate::lsn::Lsn;
 use crate::mark::kept::KeptMarks;
-use crate::mark::{Again, Marks};
+use crate::mark::{Again, Mark, Marks};
 use crate::peer::Peer;
 use crate::pgoutput::Relation;
 use crate::server::Server;
@@ -101,8 +101,8 @@ impl Relations {
 
     /// Whether nothing was said of a table's columns yet, and the stream had these last.
     pub(super) fn knew(&self, name: &TableName, id: u32, columns: &Attributes) -> bool {
-        !self.delivered.contains_key(&id)
-            && self.marks.get(name).is_some_and(|mark| !columns.is_empty() && mark.delivered == *columns)
+        let had_these = |mark: &Mark| !columns.is_empty() && mark.columns.delivered == *columns;
+        !self.delivered.contains_key(&id) && self.marks.get(name).is_some_and(had_these)
     }
 
     /// Says which tables an earlier stream left to be read again.

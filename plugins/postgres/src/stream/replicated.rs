@@ -130,16 +130,17 @@ impl Replicated {
 
     /// Whether a mark has what is known of its columns.
     pub(super) fn is_marked(&self, mark: &Mark) -> bool {
-        let is_new = |number: i32| !mark.excluded.contains(number);
-        let is_delivered = |said: Attributes| said == mark.delivered && self.names() == mark.names;
+        let is_new = |number: i32| !mark.columns.excluded.contains(number);
+        let is_delivered =
+            |said: Attributes| said == mark.columns.delivered && self.names() == mark.columns.names;
         !self.excluded.numbers().any(is_new) && self.attributes().is_none_or(is_delivered)
     }
 
     /// Has a mark have what is known of its columns.
     pub(super) fn mark(&self, mark: &mut Mark) {
-        mark.excluded.add(&self.excluded);
+        mark.columns.excluded.add(&self.excluded);
         if let Some(said) = self.attributes() {
-            (mark.delivered, mark.names) = (said, self.names());
+            (mark.columns.delivered, mark.columns.names) = (said, self.names());
         }
     }
 

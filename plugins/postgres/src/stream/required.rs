@@ -25,7 +25,7 @@ impl Known<'_> {
     /// message cannot lack, and enough columns for those that it has. Nothing where it lacks some in any case.
     pub(super) fn with_required(&self, by_name: &[i32]) -> Option<Vec<i32>> {
         let numbers: Vec<i32> = self.catalog.columns.iter().map(|column| column.attribute).collect();
-        let greatest = self.delivered.greatest();
+        let greatest = self.marked.delivered.greatest();
         let is_later = |number: i32| {
             let mut columns = self.catalog.columns.iter();
             self.is_whole
@@ -33,9 +33,9 @@ impl Known<'_> {
                 && columns.any(|column| column.attribute == number && !column.generated)
         };
         let mut had: Vec<i32> =
-            numbers.iter().copied().filter(|number| self.delivered.contains(*number)).collect();
+            numbers.iter().copied().filter(|number| self.marked.delivered.contains(*number)).collect();
         let mut between: Vec<i32> = numbers;
-        between.retain(|number| self.delivered.contains(*number) || is_later(*number));
+        between.retain(|number| self.marked.delivered.contains(*number) || is_later(*number));
         had.sort_unstable();
         between.sort_unstable();
         let candidates = self.candidates();
@@ -81,9 +81,8 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::Attributes;
     use crate::catalog::{CatalogColumn, CatalogTable, fixture};
-    use crate::mark::column_names::ColumnNames;
+    use crate::mark::columns::MarkedColumns;
     use crate::pgoutput::RelationColumn;
 
     fn catalog(columns: &[(i32, &str)]) -> CatalogTable {
@@ -100,16 +99,12 @@ mod tests {
             type_oid: 23,
             type_modifier: -1,
         });
-        let delivered: Attributes = delivered.iter().copied().collect();
+        let delivered = delivered.iter().copied().collect();
         let known = Known {
             catalog,
             before: None,
-            delivered: &delivered,
-            names: &ColumnNames::default(),
-            generated: &Attributes::default(),
-            stored: &Attributes::default(),
+            marked: &MarkedColumns { delivered, ..MarkedColumns::default() },
             excluded_names: &[],
-            excluded: &ColumnNames::default(),
             is_whole,
             writer: None,
             believes: false,

@@ -12,9 +12,9 @@ use crate::pgoutput::RelationColumn;
 impl Known<'_> {
     /// Whether a column is stored by now that the stream did not have because it was generated.
     pub(super) fn is_stored_since(&self, column: &CatalogColumn) -> bool {
-        self.stored.contains(column.attribute)
+        self.marked.stored.contains(column.attribute)
             && !column.generated
-            && !self.delivered.contains(column.attribute)
+            && !self.marked.delivered.contains(column.attribute)
     }
 
     /// The [numbers](Self::numbers) of a message's columns in a table that has such columns.
@@ -47,9 +47,8 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attributes::Attributes;
     use crate::catalog::fixture;
-    use crate::mark::column_names::ColumnNames;
+    use crate::mark::columns::MarkedColumns;
 
     const BEFORE: u32 = 10;
     const STORED: u32 = 20;
@@ -68,12 +67,12 @@ mod tests {
         let known = Known {
             catalog: &fixture::table(columns),
             before: None,
-            delivered: &[1, 2].into_iter().collect(),
-            names: &ColumnNames::default(),
-            generated: &Attributes::default(),
-            stored: &[3].into_iter().collect(),
+            marked: &MarkedColumns {
+                delivered: [1, 2].into_iter().collect(),
+                stored: [3].into_iter().collect(),
+                ..MarkedColumns::default()
+            },
             excluded_names: &[],
-            excluded: &ColumnNames::default(),
             is_whole: true,
             writer: Some(writer),
             believes: false,

@@ -29,7 +29,9 @@ pub(super) enum Told {
 impl Known<'_> {
     /// The columns of a message, of which some are known by name, and of others what they are not; 0 stands for neither.
     pub(super) fn by_drops(&self, columns: &[RelationColumn<'_>], named: &[i32], others: &[i32]) -> Told {
-        let Some(writer) = self.writer.filter(|_| !self.delivered.is_empty()) else { return Told::Nothing };
+        let Some(writer) = self.writer.filter(|_| !self.marked.delivered.is_empty()) else {
+            return Told::Nothing;
+        };
         let mut drops: Vec<Dropped> = self.catalog.dropped.clone();
         if !drops.iter().any(|dropped| self.is_near(dropped.attribute)) {
             return Told::Nothing;
@@ -90,8 +92,9 @@ impl Known<'_> {
         // One that was excluded is like one that was dropped before: the stream had neither.
         let is_doubtful =
             |number: &i32| self.is_near(*number) || self.was_left_out(*number) || self.is_any_excluded();
-        let is_there =
-            |column: &&CatalogColumn| self.delivered.contains(column.attribute) || self.was_excluded(column);
+        let is_there = |column: &&CatalogColumn| {
+            self.marked.delivered.contains(column.attribute) || self.was_excluded(column)
+        };
         let others = self.catalog.columns.iter().filter(|column| !is_there(column));
         let doubtful = dropped.filter(is_doubtful).chain(others.map(|column| column.attribute));
         let end = doubtful.min().unwrap_or(self.catalog.attributes_made + 1);
@@ -111,22 +114,23 @@ impl Known<'_> {
     fn was_excluded(&self, column: &CatalogColumn) -> bool {
         self.is_whole
             && self.is_excluded(column)
-            && !self.delivered.contains(column.attribute)
-            && column.attribute < self.delivered.greatest()
+            && !self.marked.delivered.contains(column.attribute)
+            && column.attribute < self.marked.delivered.greatest()
             && !column.generated
-            && !self.generated.contains(column.attribute)
-            && !self.stored.contains(column.attribute)
+            && !self.marked.generated.contains(column.attribute)
+            && !self.marked.stored.contains(column.attribute)
     }
 
     /// Whether a message may have a column of this number without the catalog's telling.
     fn is_near(&self, number: i32) -> bool {
-        self.delivered.contains(number) || (number > self.delivered.greatest() && !self.was_left_out(number))
+        self.marked.delivered.contains(number)
+            || (number > self.marked.delivered.greatest() && !self.was_left_out(number))
     }
 
     /// The columns of a message to which these were still there; nothing where it has too many or too few.
     fn left(&self, still_there: &[Dropped], named: &[i32]) -> Option<Vec<i32>> {
         let live = self.catalog.columns.iter().filter(|column| {
-            self.delivered.contains(column.attribute)
+            self.marked.delivered.contains(column.attribute)
                 || named.contains(&column.attribute)
                 || self.is_excluded(column)
                 || (self.is_near(column.attribute) && !column.generated)
@@ -143,7 +147,7 @@ impl Known<'_> {
         }
         let later = numbers.split_off(named.len());
         // What the stream had, and is there, is not left out.
-        (!later.iter().any(|number| self.delivered.contains(*number))).then_some(numbers)
+        (!later.iter().any(|number| self.marked.delivered.contains(*number))).then_some(numbers)
     }
 
     /// Whether a message with these columns can come after a drop by the same transaction.
@@ -202,13 +206,13 @@ impl Known<'_> {
     fn was_called(&self, number: i32, name: &str) -> Option<bool> {
         let mut before = self.before.into_iter().flat_map(|before| &before.columns);
         let known = before.find(|known| known.attribute == number).map(|known| known.name == name);
-        known.or_else(|| self.names.allow(number, name))
+        known.or_else(|| self.marked.names.allow(number, name))
     }
 
     /// Whether what is known leaves it open that a column is that of a message: one that the stream had not yet may have had any
     /// name.
     fn may_be_called(&self, number: i32, column: &RelationColumn<'_>) -> bool {
-        self.was_called(number, column.name).unwrap_or(!self.delivered.contains(number))
+        self.was_called(number, column.name).unwrap_or(!self.marked.delivered.contains(number))
             && self.may_be_of_type(number, column)
     }
 
@@ -239,9 +243,8 @@ mod tests {
     use tarn_batch::{Column, Table, Type};
 
     use super::*;
-    use crate::attributes::Attributes;
     use crate::catalog::{CatalogTable, fixture};
-    use crate::mark::column_names::ColumnNames;
+    use crate::mark::columns::MarkedColumns;
 
     fn catalog(columns: &[(i32, &str)], dropped: &[(i32, u32)]) -> CatalogTable {
         let table = fixture::table(columns.iter().map(|&(attribute, name)| CatalogColumn {
@@ -286,18 +289,19 @@ mod tests {
                 version: 1,
                 columns: columns.collect(),
             };
-            let delivered: Attributes = self.delivered.iter().map(|(number, _)| *number).collect();
-            let generated: Attributes = self.generated.iter().copied().collect();
+            let delivered = self.delivered.iter().map(|(number, _)| *number).collect();
+            let generated = self.generated.iter().copied().collect();
             let excluded: Vec<String> = self.excluded.iter().map(|&name| name.to_owned()).collect();
             let known = Known {
                 catalog: self.now,
                 before: (!self.is_fresh).then_some(&before),
-                delivered: &delivered,
-                names: &self.delivered.iter().copied().collect(),
-                generated: &generated,
-                stored: &Attributes::default(),
+                marked: &MarkedColumns {
+                    delivered,
+                    names: self.delivered.iter().copied().collect(),
+                    generated,
+                    ..MarkedColumns::default()
+                },
                 excluded_names: &excluded,
-                excluded: &ColumnNames::default(),
                 is_whole: true,
                 writer: Some(writer),
                 believes: false,
@@ -393,12 +397,8 @@ mod tests {
             let known = Known {
                 catalog: now,
                 before: None,
-                delivered: &delivered,
-                names: &ColumnNames::default(),
-                generated: &Attributes::default(),
-                stored: &Attributes::default(),
+                marked: &MarkedColumns { delivered, ..MarkedColumns::default() },
                 excluded_names: &excluded,
-                excluded: &ColumnNames::default(),
                 is_whole: true,
                 writer: Some(BEFORE),
                 believes: false,

@@ -153,13 +153,13 @@ fn a_position_from_when_no_partitions_were_kept_tells_of_those_that_came() {
     let start = source.setup().expect("a slot");
     source.open(&start).expect("the stream");
     let mut position = streamed(&mut source, "left_earlier", 11);
-    // Behind the head: one table, its number, and two partitions of twelve bytes each; then two bytes for names of columns,
-    // four for how values are written, and no table with stored columns.
+    // Behind the head: one table, its number, and two partitions of twelve bytes each; then four bytes for a primary key, two
+    // for names of columns, four for how values are written, and no table with stored columns.
     assert_eq!(
         (position[0], &position[69..73], &position[77..81]),
         (9, &[1, 0, 0, 0][..], &[2, 0, 0, 0][..])
     );
-    position.drain(69..81 + 2 * 12 + (4 + 2) + (4 + 4) + 4);
+    position.drain(69..81 + 2 * 12 + (4 + 4) + (4 + 2) + (4 + 4) + 4);
     position[0] = 8;
     server().query(
         "DROP TABLE left_earlier_2; CREATE TABLE left_earlier_3 PARTITION OF left_earlier FOR VALUES IN (3)",

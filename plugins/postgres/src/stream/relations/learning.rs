@@ -5,25 +5,26 @@ use tarn_sdk::{Failure, Rereads, log};
 
 use super::{Known, Learned, Relations};
 use crate::attributes::Attributes;
-use crate::catalog::{self, CatalogColumn, CatalogTable};
+use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::fill;
+use crate::lsn::Lsn;
 use crate::mapped::Mapped;
-use crate::mark::column_names::ColumnNames;
+use crate::mark::columns::MarkedColumns;
 use crate::mark::{Again, Mark};
-use crate::names;
 use crate::peer::Peer;
 use crate::pgoutput::{Relation, RelationColumn};
 use crate::publication;
 use crate::restated;
+use crate::server::log_end;
 use crate::settings::{MappedTable, Publication, Settings};
 use crate::side::Side;
-use crate::stream::Turn;
 use crate::stream::described::Described;
 use crate::stream::excluded::require_there;
 use crate::stream::joined::joined;
 use crate::stream::leaf::{Leaf, Root};
 use crate::stream::replicated::{Novelty, Replicated};
-use crate::surroundings::{self, renamed};
+use crate::stream::{Transaction, Turn};
+use crate::surroundings::{self, changed, renamed};
 use crate::table_name::TableName;
 use crate::type_catalog::Types;
 
@@ -33,7 +34,13 @@ struct Said<'a> {
     columns: Vec<RelationColumn<'a>>,
     turn: Turn,
     /// The transaction whose rows follow.
-    writer: Option<u32>,
+    transaction: Option<Transaction>,
+}
+
+impl Said<'_> {
+    fn writer(&self) -> Option<u32> {
+        self.transaction.map(|transaction| transaction.number)
+    }
 }
 
 impl Relations {
@@ -43,7 +50,7 @@ impl Relations {
         &mut self,
         relation: Relation<'_>,
         turn: Turn,
-        writer: Option<u32>,
+        transaction: Option<Transaction>,
         side: &mut Side<P>,
         settings: &Settings,
         types: &mut Types,
@@ -52,10 +59,10 @@ impl Relations {
             return Ok(Learned::Known);
         }
         let name = TableName::new(relation.schema, relation.name);
-        if let Some(writer) = writer
+        if let Some(Transaction { number, .. }) = transaction
             && turn == Turn::First
         {
-            self.unseen.await_seen(side, writer, relation.oid, &name)?;
+            self.unseen.await_seen(side, number, relation.oid, &name)?;
         }
         let Some((mapping, catalog)) = self.find(relation.oid, side, settings)? else {
             self.put(relation.oid, Known::Ignored, turn);
@@ -63,9 +70,10 @@ impl Relations {
         };
         let columns: Vec<RelationColumn<'_>> = relation.columns().collect::<Result<_, _>>()?;
         types.look_up(side, columns.iter().map(|column| (column.type_oid, column.type_modifier)))?;
-        let said = Said { relation, columns, turn, writer };
+        let said = Said { relation, columns, turn, transaction };
         let replicated = self.understand(&said, mapping, catalog.as_ref(), side, settings, types)?;
         self.note_rows(&replicated, mapping, catalog.as_ref(), settings.rereads);
+        self.note_key(&said, mapping, catalog.as_ref(), side, settings.rereads)?;
         Ok(self.compare(replicated, turn))
     }
 
@@ -92,7 +100,7 @@ impl Relations {
         }
         for (root, _) in catalog::ancestors(side, oid)? {
             if let Some((known, mapping)) = self.mapping(root, settings) {
-                let gone = || names::changed("it is gone").with_table(known.to_string());
+                let gone = || changed("it is gone").with_table(known.to_string());
                 let table = catalog::table_numbered(side, root)?.ok_or_else(gone)?;
                 require_name(&table, known)?;
                 return Ok(Some((mapping, Some(table))));
@@ -119,41 +127,31 @@ impl Relations {
     ) -> Result<Replicated, Failure> {
         let oid = said.relation.oid;
         let mark = self.marks.get(&mapping.name);
-        let (unknown, nameless) = (Attributes::default(), ColumnNames::default());
-        let delivered = mark.map_or(&unknown, |mark| &mark.delivered);
-        let names = mark.map_or(&nameless, |mark| &mark.names);
-        let generated = mark.map_or(&unknown, |mark| &mark.generated);
-        let stored = mark.map_or(&unknown, |mark| &mark.stored);
-        let excluded = mark.map_or(&nameless, |mark| &mark.excluded);
+        let unknown = MarkedColumns::default();
+        let marked = mark.map_or(&unknown, |mark| &mark.columns);
         let before = self.mapped(oid).map(Replicated::table);
         let root = catalog.filter(|catalog| catalog.oid != oid);
-        let leaf =
-            match root.map(|catalog| Root { catalog, delivered, names, generated, stored, excluded, before })
-            {
-                Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
-                _ => None,
-            };
+        let leaf = match root.map(|catalog| Root { catalog, marked, before }) {
+            Some(root) if self.mapped(root.catalog.oid).is_none() => look_at_leaf(said, root, side)?,
+            _ => None,
+        };
         let described = Described {
             catalog,
             before,
             root: root.and_then(|root| self.mapped(root.oid)),
             leaf: leaf.as_ref(),
-            delivered,
-            names,
-            generated,
-            stored,
-            excluded,
-            is_whole: self.is_whole(oid, said.writer, side, settings)?,
-            writer: said.writer,
+            marked,
+            is_whole: self.is_whole(oid, said.writer(), side, settings)?,
+            writer: said.writer(),
             leaves_out: settings.rereads == Rereads::All && !settings.whole_rows,
         };
         let mut replicated = described.replicated(&said.relation, &said.columns, mapping, types)?;
         let Some(catalog) = catalog else { return Ok(replicated) };
-        require_there(mapping, catalog, mark, replicated.table())?;
-        replicated.delivered = replicated.places_of(delivered, catalog);
+        require_there(mapping, catalog, marked, replicated.table())?;
+        replicated.delivered = replicated.places_of(&marked.delivered, catalog);
         let joined = match mark {
             Some(mark) if said.turn == Turn::First => {
-                described.require_columns(&replicated, mapping, mark, settings.publication.name())?;
+                described.require_columns(&replicated, mapping, settings.publication.name())?;
                 joined(&replicated, catalog, mark, &self.server, side, settings)?
             }
             _ => Attributes::default(),
@@ -214,6 +212,35 @@ impl Relations {
         }
     }
 
+    /// Notes where rows that follow a description may have been told apart by another key than that of now, and it does not say
+    /// by which, for the whole row tells them apart.
+    fn note_key<P: Peer>(
+        &mut self,
+        said: &Said<'_>,
+        mapping: &MappedTable,
+        catalog: Option<&CatalogTable>,
+        side: &mut Side<P>,
+        rereads: Rereads,
+    ) -> Result<(), Failure> {
+        let Relation { oid, identity, .. } = said.relation;
+        let Some(catalog) = catalog.filter(|_| identity == b'f') else { return Ok(()) };
+        let is_known = |mark: &Mark| mark.primary_key.is_still(catalog.primary_key);
+        if self.marks.get(&mapping.name).is_none_or(is_known) {
+            return Ok(());
+        }
+        if let Some(mark) = self.marks.change().get_mut(&mapping.name) {
+            mark.primary_key.see(catalog.primary_key, || Ok(log_end(side)?.lsn))?;
+            let commit = said.transaction.map_or(Lsn(0), |transaction| transaction.commit);
+            if mark.primary_key.was_another(commit) {
+                // What is logged of rows of partitions depends on the identities of these.
+                let is_whole = catalog.kind != Kind::Partitioned || catalog.oid != oid;
+                surroundings::note_other_key(mark, &mapping.name, rereads, is_whole);
+                self.is_behind_marks = true;
+            }
+        }
+        Ok(())
+    }
+
     /// What is to be done about a description.
     fn compare(&mut self, mut replicated: Replicated, turn: Turn) -> Learned {
         let is_known = self.knows(replicated.table().id, replicated.table().version);
@@ -235,8 +262,8 @@ impl Relations {
             return Learned::Known;
         }
         let has_other_columns = |mark: &Mark| {
-            !mark.delivered.is_empty()
-                && replicated.attributes().is_some_and(|attributes| attributes != mark.delivered)
+            !mark.columns.delivered.is_empty()
+                && replicated.attributes().is_some_and(|attributes| attributes != mark.columns.delivered)
         };
         let novelty = match before {
             Some(_) if is_same => Novelty::None,
@@ -282,15 +309,12 @@ fn look_at_leaf<P: Peer>(
     root: Root<'_>,
     side: &mut Side<P>,
 ) -> Result<Option<Leaf>, Failure> {
-    if !said.writer.is_some_and(|writer| root.is_ahead_of(writer)) {
+    if !said.writer().is_some_and(|writer| root.is_ahead_of(writer)) {
         return Ok(None);
     }
-    let changed = || {
-        let message = "its columns have changed while it was looked at";
-        Failure::retry("table_changed_meanwhile", message).with_table(root.catalog.name.to_string())
-    };
-    let leaf = catalog::table_numbered(side, said.relation.oid)?;
-    leaf.and_then(|leaf| Leaf::new(&leaf, root)).map(Some).ok_or_else(changed)
+    let differs = || changed("its columns have changed while it was looked at");
+    let leaf = catalog::table_numbered(side, said.relation.oid)?.and_then(|leaf| Leaf::new(&leaf, root));
+    leaf.map(Some).ok_or_else(|| differs().with_table(root.catalog.name.to_string()))
 }
 
 fn log_change(before: &Table, after: &Table) {
