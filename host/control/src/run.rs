@@ -14,6 +14,7 @@
 mod before_edit;
 mod beside;
 mod load;
+mod lost_slot;
 mod setup;
 mod stream;
 mod targets;
@@ -40,6 +41,7 @@ use crate::records::Desk;
 use crate::records::book::{Again, Books};
 use crate::records::sieve::SieveParts;
 use crate::retries::Retries;
+use crate::slot_watch::SlotHealths;
 use crate::stage::Stages;
 use crate::watch::Watch;
 
@@ -52,6 +54,7 @@ pub(crate) struct Workshop {
     pub(crate) progress: Progress,
     pub(crate) latencies: Latencies,
     pub(crate) retries: Retries,
+    pub(crate) slot_healths: SlotHealths,
     pub(crate) stages: Stages,
     pub(crate) books: Books,
     pub(crate) allowance: Allowance,
@@ -69,6 +72,7 @@ impl Workshop {
             progress: parts.progress.clone(),
             latencies: parts.latencies.clone(),
             retries: control.retries().clone(),
+            slot_healths: control.slot_healths().clone(),
             stages: parts.stages.clone(),
             books: parts.books.clone(),
             allowance: control.settings().allowance,

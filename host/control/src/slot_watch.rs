@@ -8,13 +8,14 @@
 mod judge;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tarn_catalog::CatalogError;
 use tarn_model::{
     Answer, LogLevel, Mirror, MirrorState, Peer, Question, SlotHealth, SlotInfo, SlotState, Timestamp,
 };
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -26,25 +27,51 @@ use crate::journal::Journal;
 
 /// How the slots are, by mirror, as they were last seen. It lives as long as the process. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SlotHealths(Arc<Mutex<HashMap<i64, SlotHealth>>>);
+pub(crate) struct SlotHealths(Arc<watch::Sender<HashMap<i64, SlotHealth>>>);
 
 impl SlotHealths {
     /// How a mirror's slot was when it was last seen.
     pub(crate) fn of(&self, mirror: i64) -> Option<SlotHealth> {
-        self.healths().get(&mirror).cloned()
+        self.0.borrow().get(&mirror).cloned()
+    }
+
+    /// The last look at a mirror's slot, and later ones.
+    pub(crate) fn looks(&self, mirror: i64) -> SlotLooks {
+        SlotLooks { healths: self.0.subscribe(), mirror, last: None }
     }
 
     fn set(&self, mirror: i64, health: SlotHealth) {
-        self.healths().insert(mirror, health);
+        self.0.send_modify(|healths| drop(healths.insert(mirror, health)));
     }
 
     fn keep(&self, is_kept: impl Fn(i64) -> bool) {
-        self.healths().retain(|mirror, _| is_kept(*mirror));
+        self.0.send_modify(|healths| healths.retain(|mirror, _| is_kept(*mirror)));
     }
+}
 
-    fn healths(&self) -> MutexGuard<'_, HashMap<i64, SlotHealth>> {
-        // Each change is one insertion or removal: a panic leaves the map whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// Looks at one mirror's slot.
+#[derive(Debug)]
+pub(crate) struct SlotLooks {
+    healths: watch::Receiver<HashMap<i64, SlotHealth>>,
+    mirror: i64,
+    /// When the one was that was told of last.
+    last: Option<Timestamp>,
+}
+
+impl SlotLooks {
+    /// Waits for the next look that finds no slot, or one that lost what it held.
+    pub(crate) async fn find_gone(&mut self) {
+        let (mirror, last) = (self.mirror, self.last);
+        let is_gone = |health: &&SlotHealth| {
+            matches!(health.state, SlotState::Lost | SlotState::Missing) && Some(health.seen_at) != last
+        };
+        let found = |healths: &HashMap<_, _>| healths.get(&mirror).filter(is_gone).is_some();
+        let look = self.healths.wait_for(found).await;
+        let Ok(seen_at) = look.map(|healths| healths.get(&mirror).map(|health| health.seen_at)) else {
+            // Nobody looks any more.
+            return std::future::pending().await;
+        };
+        self.last = seen_at;
     }
 }
 

@@ -402,7 +402,29 @@ pub(crate) fn require<P: Peer>(side: &mut Side<P>, name: &str) -> Result<(), Fai
 /// The publication is gone.
 pub(crate) fn missing(name: &str) -> Failure {
     Failure::permanent("publication_missing", format!("publication {name:?} does not exist"))
-        .with_hint("make it again and resync the mirror: what changed while it was gone is not in the stream")
+        .with_hint(
+            "rename it back or make it again, and resume the mirror; if it stops again, resync it: rows were changed while the \
+             publication was gone, and these changes are not in the stream",
+        )
+}
+
+/// The publication was not there at the place of the log that the server reads, whatever is there now.
+pub(crate) fn missing_there<P: Peer>(side: &mut Side<P>, name: &str) -> Failure {
+    match kinds(side, name) {
+        Ok(None) => missing(name),
+        Ok(Some(_)) => Failure::permanent(
+            "publication_narrowed",
+            format!(
+                "publication {name:?} exists, but did not where the stream has come to in the server's log: it was renamed or \
+                 dropped, and is back since"
+            ),
+        )
+        .with_hint(
+            "resync the mirror: what was changed while the publication was gone is not in the stream, and nothing that is done to \
+             publications now changes that",
+        ),
+        Err(failure) => failure,
+    }
 }
 
 /// A table without those that inherit from it; partitions are a part of their table in any case.

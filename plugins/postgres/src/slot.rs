@@ -174,7 +174,7 @@ pub(crate) fn start<P: Peer>(
                 }
                 side.pause(PAUSE_MS)?;
             }
-            Err(error) => return Err(stream_failure(error, settings)),
+            Err(error) => return Err(stream_failure(side, error, settings)),
         }
     }
     Err(in_use(&settings.slot))
@@ -264,18 +264,24 @@ fn terminate<P: Peer>(
 
 /// What an error of the stream means. Some end it for good: the publication is gone as of the place that
 /// is read, or the slot is gone, or not what it was, or the log it needs was removed.
-pub(crate) fn stream_failure(error: Error, settings: &Settings) -> Failure {
+pub(crate) fn stream_failure<P: Peer>(side: &mut Side<P>, error: Error, settings: &Settings) -> Failure {
     let publication = settings.publication.name();
     let context = format!("replicating from slot {:?}", settings.slot);
-    let is_of_publication = error.message.contains("publication");
     match error.sqlstate.as_str() {
-        "42704" if is_of_publication => crate::publication::missing(publication),
+        "42704" | "55000" if is_of_publication(&error.message, publication, &settings.slot) => {
+            crate::publication::missing_there(side, publication)
+        }
         "42704" | "55000" | "58P01" => {
             Failure::position_lost("slot_unusable", format!("{context}: {}", error.message))
                 .with_hint("resync the mirror")
         }
         _ => Failure::from(error).in_context(context),
     }
+}
+
+/// Whether an error of the stream, which may be in any language, is about the publication and not the slot.
+fn is_of_publication(message: &str, publication: &str, slot: &str) -> bool {
+    message.contains("publication") || message.contains(publication) && !message.contains(slot)
 }
 
 fn in_use(name: &str) -> Failure {
@@ -291,6 +297,14 @@ fn taken(name: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_in_any_language() {
+        let is_of_publication = |message| is_of_publication(message, "tarn_pub_items", "tarn_slot_items");
+        assert!(is_of_publication(r#"skipped loading publication "tarn_pub_items""#));
+        assert!(is_of_publication("Publikation »tarn_pub_items« existiert nicht"));
+        assert!(!is_of_publication(r#"replication slot "tarn_slot_items" does not exist"#));
+    }
 
     #[test]
     fn names_in_the_command_stay_names() {

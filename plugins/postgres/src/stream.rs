@@ -229,7 +229,7 @@ impl<S: Session> Stream<S> {
             self.inbox = self
                 .session
                 .stream_read(bytes_max, wait_ms)
-                .map_err(|error| slot::stream_failure(error, settings))?;
+                .map_err(|error| slot::stream_failure(side, error, settings))?;
             self.taken = 0;
             if self.inbox.len() > limits.bytes_max as usize {
                 out.writer.make_room(batch_room(0, self.inbox.len(), limits.bytes_max));

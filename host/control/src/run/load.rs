@@ -1,5 +1,6 @@
 //! Loading existing rows, before the stream or beside it.
 
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 
 use tarn_model::{Failure, MirrorState};
@@ -45,7 +46,16 @@ impl MirrorRun {
         });
         let Some((_holder, point)) = held.await.transpose()? else { return Ok(false) };
         self.workshop.catalog.set_load_point(self.mirror.id, point.sequence).await?;
-        Ok(self.load(instances, point, run.clone()).await? == SnapshotEnd::Complete)
+        let part = run.child();
+        let mut load = pin!(self.load(instances, point, part.clone()));
+        let lost = tokio::select! {
+            ended = &mut load => return Ok(ended? == SnapshotEnd::Complete),
+            lost = Box::pin(self.slot_lost(instances)) => lost,
+        };
+        // No stream goes on from what is loaded: the rest of it would be for nothing.
+        part.stop.cancel();
+        let _ = load.await;
+        Err(lost)
     }
 
     /// Loads the tables of an edit while the others are streamed. The stream ends with the load: the next

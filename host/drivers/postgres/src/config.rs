@@ -75,9 +75,10 @@ pub(crate) const SESSION_SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// Settings of a replication session, over those of every session: making a slot waits for running
-/// transactions as for locks, however long they take, and the walsender's patience fits our statuses.
+/// transactions as for locks, however long they take, and the walsender's patience fits our statuses. Of changes that it
+/// passes over it tells by a warning alone, which a role may have switched off.
 pub(crate) const REPLICATION_SETTINGS: &[(&str, &str)] =
-    &[("lock_timeout", "0"), ("wal_sender_timeout", "60s")];
+    &[("lock_timeout", "0"), ("wal_sender_timeout", "60s"), ("client_min_messages", "warning")];
 
 /// Settings that servers know from some major version on.
 pub(crate) const SETTINGS_SINCE: &[(u32, &str, &str)] =

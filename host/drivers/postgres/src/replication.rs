@@ -51,7 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
     /// load of them, a few milliseconds at most. Keepalives are answered here and handed over too.
     ///
     /// # Errors
-    /// Any ends the stream.
+    /// Any ends the stream; so does the server's warning that it passes changes over.
     pub async fn stream_read(&mut self, bytes_max: usize, wait: Duration) -> Result<Vec<u8>, Error> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Streaming(mut heartbeat) => {
@@ -162,7 +162,14 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                     }
                 }
                 backend::ERROR_RESPONSE_TAG => return Err(ServerError::parse(&bytes[4..]).into()),
-                backend::NOTICE_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG => {}
+                backend::NOTICE_RESPONSE_TAG => {
+                    let notice = ServerError::parse(&bytes[4..]);
+                    if notice.tells_of_skipping() {
+                        return Err(notice.into());
+                    }
+                    tracing::debug!(severity = notice.severity, message = notice.message, "notice");
+                }
+                backend::PARAMETER_STATUS_TAG => {}
                 backend::COPY_DONE_TAG | backend::COMMAND_COMPLETE_TAG => {
                     let source = std::io::Error::other("the server ended the stream");
                     return Err(Error::Lost { doing: DOING, source });

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+/// What a walsender warns with of a publication that does not exist.
+const NOT_IN_PREREQUISITE_STATE: &str = "55000";
+
 /// An error message of the server. It may quote names and values of the statement it answers; the peer's
 /// secrets, which it is shown when a connection is opened, are struck from the errors of that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
-    /// `ERROR`, `FATAL` or `PANIC`.
+    /// `ERROR`, `FATAL` or `PANIC`; of a notice another one.
     pub severity: String,
     /// Five characters.
     pub sqlstate: String,
@@ -41,6 +44,12 @@ impl ServerError {
             body = rest.get(end + 1..).unwrap_or_default();
         }
         error
+    }
+
+    /// Whether it is a stream's warning that changes are passed over: of a publication that did not exist where the server
+    /// reads its log. Servers before PostgreSQL 18 end the stream instead.
+    pub(crate) fn tells_of_skipping(&self) -> bool {
+        self.severity == "WARNING" && self.sqlstate == NOT_IN_PREREQUISITE_STATE
     }
 
     /// The same with its texts rewritten.
@@ -79,6 +88,16 @@ mod tests {
         );
         assert_eq!(error.severity, "ERROR");
         assert_eq!(error.to_string(), "relation \"x\" does not exist; Make it. (sqlstate 42P01)");
+    }
+
+    #[test]
+    fn a_warning_that_changes_are_passed_over_is_told_from_other_notices() {
+        let notice = |severity: &str, sqlstate: &str| {
+            let body = format!("SWARNUNG\0V{severity}\0C{sqlstate}\0Mskipped loading publication \"p\"\0\0");
+            ServerError::parse(body.as_bytes()).tells_of_skipping()
+        };
+        assert!(notice("WARNING", "55000"));
+        assert!(!notice("NOTICE", "55000") && !notice("WARNING", "01000"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use tarn_harness::Postgres;
 use tarn_sdk::SourceConfig;
 
-use crate::fixture::{config, published_by, source, stream};
+use crate::fixture::{config, limits, published_by, rows, source, stream};
 
 /// Releases whose publications list columns and schemas.
 const RELEASES: [u32; 4] = [15, 16, 17, 18];
@@ -78,6 +78,46 @@ fn what_is_published_is_known_in_every_form_on_every_release() {
             let names = described[0].table.columns.iter().map(|column| column.name.as_str());
             assert!(names.eq(expected.iter().copied()), "{publication} on PostgreSQL {major}: {described:?}");
         }
+    }
+}
+
+#[test]
+fn changes_of_when_the_publication_was_gone_are_not_passed_over_on_any_release() {
+    for (major, server) in servers() {
+        // PostgreSQL 18 only warns of it, and where it is told to keep warnings to itself, does not even do so.
+        server.query(
+            "CREATE TABLE away (id int PRIMARY KEY); CREATE PUBLICATION given FOR TABLE away;
+             DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET client_min_messages = error', current_database()); END $$",
+        );
+        let mut source = source(&server, of("given", &["public.away"]));
+        let start = source.setup().expect("a slot");
+        server.query("ALTER PUBLICATION given RENAME TO other");
+        let failure = source.open(&start).expect_err("it is gone");
+        assert_eq!(failure.code, "publication_missing", "PostgreSQL {major}: {failure}");
+        // Nothing was changed meanwhile, so that this remedy does.
+        assert!(failure.hint.contains("rename it back"), "{failure}");
+        server.query("ALTER PUBLICATION other RENAME TO given");
+        server.query("INSERT INTO away VALUES (1)");
+        source.open(&start).expect("the stream");
+        let (_, positions) = stream(&mut source, 1, 10).expect("a row");
+
+        server.query("ALTER PUBLICATION given RENAME TO other");
+        server.query("INSERT INTO away VALUES (2)");
+        server.query("ALTER PUBLICATION other RENAME TO given");
+        server.query("INSERT INTO away VALUES (3)");
+        for _ in 0..2 {
+            source.open(&positions[0]).expect("all is there now");
+            let failure = loop {
+                match source.read(limits(10)) {
+                    Ok(changes) => assert_eq!(rows(&changes.batch), [], "PostgreSQL {major}"),
+                    Err(failure) => break failure,
+                }
+            };
+            assert_eq!(failure.code, "publication_narrowed", "PostgreSQL {major}: {failure}");
+            assert!(failure.message.contains("it was renamed or dropped"), "{failure}");
+            assert!(failure.hint.starts_with("resync the mirror"), "{failure}");
+        }
+        source.teardown().expect("no failure");
     }
 }
 
