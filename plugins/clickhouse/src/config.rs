@@ -28,6 +28,10 @@ pub(crate) const INSERTS_OPEN_MAX: usize = 4;
 /// mirror's to work on.
 pub(crate) const INSERTS_ENDED_MAX: usize = 4;
 
+/// Plans of one target: partitions that come by themselves have their columns in an order each. With more orders than that
+/// the target is looked at again whenever one comes back.
+pub(crate) const PLANS_MAX: usize = 16;
+
 /// Rows of one target that wait for values to be read back: each may bring a large one.
 pub(crate) const PENDING_ROWS_MAX: usize = 5_000;
 

@@ -129,7 +129,8 @@ impl<I: Insert> Inserts<I> {
 
     /// The insert that is open for a plan, a new one where there is none.
     fn position(&mut self, client: &mut impl Client<Insert = I>, plan: &Rc<Plan>) -> Result<usize, Failure> {
-        if let Some(at) = self.open.iter().position(|open| Rc::ptr_eq(&open.plan, plan)) {
+        let is_open = |open: &Open<I>| Rc::ptr_eq(&open.plan, plan) || open.plan.shares_insert(plan);
+        if let Some(at) = self.open.iter().position(is_open) {
             return Ok(at);
         }
         // One of the same target is by an earlier form of it.

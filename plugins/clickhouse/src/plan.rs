@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) emptied: Option<u128>,
     /// For each of the source's columns how it is written; `None` for those that are not.
     columns: Vec<Option<PlannedColumn>>,
+    /// The source's columns in the order of the insert, where that is another one.
+    order: Option<Vec<usize>>,
     /// The source's columns that rows are told apart by, in the order of the sorting key.
     pub(crate) key: Vec<usize>,
     /// `INSERT INTO … FORMAT RowBinaryWithNamesAndTypes`.
@@ -98,12 +100,14 @@ impl Plan {
         self.pending_max.set(fitting.clamp(1, most));
     }
 
-    /// Puts a design and the table that is there together.
+    /// Puts a design and the table that is there together. Rows go to the insert of an earlier plan of the target where they
+    /// have its columns: partitions may have them in another order each.
     pub(crate) fn new(
         design: &Design,
         existing: &Existing,
         table: &Table,
         range: CalendarRange,
+        earlier: Option<&Self>,
     ) -> Result<Self, Failure> {
         let refused = |message: String, hint: String| {
             Failure::permanent("target_incompatible", format!("table {}: {message}", design.target))
@@ -139,7 +143,9 @@ impl Plan {
         }
         let own = design.own.types();
         let own_types = own.each_ref().map(|(name, _)| existing.type_text(name).to_owned());
-        let named = columns.iter().flatten().map(|column| (column.name.as_str(), column.type_text.as_str()));
+        let order = earlier.and_then(|earlier| order_like(earlier, &columns));
+        let named = in_order(&columns, order.as_deref())
+            .map(|(_, column)| (column.name.as_str(), column.type_text.as_str()));
         let owned = own.iter().zip(&own_types).map(|((name, _), type_text)| (*name, type_text.as_str()));
         let written: Vec<_> = named.chain(owned).collect();
         let header = header(&written);
@@ -162,12 +168,23 @@ impl Plan {
             settings: settings(&columns),
             pending_max: cell::Cell::new(1),
             columns,
+            order,
         })
     }
 
     /// How a column of the source is written.
     pub(crate) fn column(&self, source: usize) -> Option<&PlannedColumn> {
         self.columns.get(source)?.as_ref()
+    }
+
+    /// The columns that are written, in the order of the insert, each with the source's column that it is.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (usize, &PlannedColumn)> {
+        in_order(&self.columns, self.order.as_deref())
+    }
+
+    /// Whether the plan's rows can go to an insert of another plan.
+    pub(crate) fn shares_insert(&self, other: &Self) -> bool {
+        self.insert_sql == other.insert_sql && self.header == other.header
     }
 
     /// Appends what a row of the batch becomes: for an insert or update the row as it is now, for a
@@ -178,15 +195,10 @@ impl Plan {
             self.write_tombstone(row, stamp, out)?;
             return Ok(1);
         }
-        let columns = self.columns.iter().enumerate();
-        for ((source, column), cell) in columns.zip(row.after()) {
-            let cell = cell?;
-            let Some(column) = column else { continue };
-            match cell {
-                Cell::Unchanged => column.write(source, self.cell_kept(row, source)?, out)?,
-                cell => column.write(source, cell, out)?,
-            }
-        }
+        self.each_cell(row.after(), |source, column, cell| match cell {
+            Cell::Unchanged => column.write(source, self.cell_kept(row, source)?, out),
+            cell => column.write(source, cell, out),
+        })?;
         self.write_own(row.version(), false, stamp, out);
         if self.changes_key(row)? {
             self.write_tombstone(row, stamp, out)?;
@@ -214,21 +226,40 @@ impl Plan {
         out: &mut Vec<u8>,
     ) -> Result<(), RowError> {
         let (_, before) = row.before().ok_or(DecodeError::Invalid("row without a before-image"))?;
-        // A key's column that did not change may be missing before and present after.
-        let mut after = row.after();
-        for ((source, column), cell) in self.columns.iter().enumerate().zip(before) {
-            let after = after.next().transpose()?;
-            let Some(column) = column else { continue };
-            match &column.nothing {
-                Some(nothing) => out.extend_from_slice(nothing),
-                None => match cell? {
-                    Cell::Unchanged => column.write(source, after.unwrap_or(Cell::Unchanged), out)?,
-                    cell => column.write(source, cell, out)?,
-                },
+        self.each_cell(before, |source, column, cell| match (&column.nothing, cell) {
+            (Some(nothing), _) => {
+                out.extend_from_slice(nothing);
+                Ok(())
             }
-        }
+            // A key's column that did not change may be missing before and present after.
+            (None, Cell::Unchanged) => {
+                let after = row.after().nth(source).transpose()?;
+                column.write(source, after.unwrap_or(Cell::Unchanged), out)
+            }
+            (None, cell) => column.write(source, cell, out),
+        })?;
         self.write_own(row.version(), true, stamp, out);
         Ok(())
+    }
+
+    /// Visits the cells that are written, in the order of the insert.
+    #[inline]
+    fn each_cell<'a>(
+        &self,
+        cells: Cells<'a>,
+        mut visit: impl FnMut(usize, &PlannedColumn, Cell<'a>) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        let Some(order) = &self.order else {
+            return self.columns.iter().enumerate().zip(cells).try_for_each(|((source, column), cell)| {
+                let cell = cell?;
+                column.as_ref().map_or(Ok(()), |column| visit(source, column, cell))
+            });
+        };
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
+        in_order(&self.columns, Some(order)).try_for_each(|(source, column)| {
+            let cell = cells.get(source).copied().ok_or(DecodeError::Invalid("row without a cell"))?;
+            visit(source, column, cell)
+        })
     }
 
     /// Appends the columns that every target has.
@@ -371,6 +402,25 @@ impl PlannedColumn {
         };
         written.map_err(|fault| RowError::Fault { column: source, fault })
     }
+}
+
+/// The columns that are written in an order, else in the source's.
+fn in_order<'p>(
+    columns: &'p [Option<PlannedColumn>],
+    order: Option<&'p [usize]>,
+) -> impl Iterator<Item = (usize, &'p PlannedColumn)> {
+    (0..order.map_or(columns.len(), <[usize]>::len)).filter_map(move |at| {
+        let source = order.map_or(at, |order| order[at]);
+        Some((source, columns.get(source)?.as_ref()?))
+    })
+}
+
+/// The order in which an earlier plan writes just these columns, where that is not the source's.
+fn order_like(earlier: &Plan, columns: &[Option<PlannedColumn>]) -> Option<Vec<usize>> {
+    let at = |name: &str| columns.iter().position(|column| column.as_ref().is_some_and(|it| it.name == name));
+    let order = earlier.written().map(|(_, column)| at(&column.name)).collect::<Option<Vec<_>>>()?;
+    let has_all = order.len() == columns.iter().flatten().count();
+    (has_all && !order.is_sorted()).then_some(order)
 }
 
 /// How many columns there are, their names, and their types as the server calls them.

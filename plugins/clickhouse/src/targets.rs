@@ -1,6 +1,6 @@
 //! The mirror's targets: which table goes where, and how.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use tarn_batch::{Table, split_table_name};
@@ -10,7 +10,7 @@ use tarn_sdk::{Description, DestinationConfig, DestinationTable, Failure, Failur
 use crate::beside;
 use crate::calendar_range::CalendarRange;
 use crate::client::{Client, text_rows};
-use crate::config::TARGETS_ASKED_MAX;
+use crate::config::{PLANS_MAX, TARGETS_ASKED_MAX};
 use crate::ddl::Ddl;
 use crate::design::Design;
 use crate::evolve;
@@ -24,8 +24,8 @@ pub(crate) struct Targets {
     pub(crate) config: DestinationConfig,
     pub(crate) ddl: Ddl,
     range: Option<CalendarRange>,
-    /// One plan a target, by the index of its mapping: for the version of its table that rows came in last.
-    plans: HashMap<usize, Rc<Plan>>,
+    /// The plans of a target, by the index of its mapping: for the versions of its table that rows came in last, the oldest first.
+    plans: HashMap<usize, VecDeque<Rc<Plan>>>,
     /// Targets as they were found together, or not found, each until it is needed or changed.
     looked_at: HashMap<String, Option<Existing>>,
     /// Which mapping a source's table has, by schema and name: a mirror may have ten thousand.
@@ -112,10 +112,7 @@ impl Targets {
     /// The target of a table as it should be.
     pub(crate) fn design(&self, table: &Table) -> Result<Design, Failure> {
         let source = table.qualified_name();
-        let Some((at, mapping)) = self.mapping(table) else {
-            let message = format!("rows of {source} arrived, which the mirror does not map");
-            return Err(Failure::permanent("table_not_mapped", message).with_table(source));
-        };
+        let Some((at, mapping)) = self.mapping(table) else { return Err(not_mapped(table)) };
         Design::new(&self.config, mapping, table, &mapping_path(at)).map_err(|problems| {
             let problem = problems.into_iter().next();
             let (message, hint) = problem.map(|problem| (problem.message, problem.hint)).unwrap_or_default();
@@ -189,10 +186,13 @@ impl Targets {
                 }
             }
         }
-        let plan = Rc::new(Plan::new(&design, &existing, table, range)?);
-        if let Some((at, _)) = self.mapping(table) {
-            self.plans.insert(at, Rc::clone(&plan));
+        let Some((at, _)) = self.mapping(table) else { return Err(not_mapped(table)) };
+        let plans = self.plans.entry(at).or_default();
+        let plan = Rc::new(Plan::new(&design, &existing, table, range, plans.back().map(Rc::as_ref))?);
+        if plans.len() >= PLANS_MAX {
+            plans.pop_front();
         }
+        plans.push_back(Rc::clone(&plan));
         Ok(plan)
     }
 
@@ -216,15 +216,15 @@ impl Targets {
         }
     }
 
-    /// The plan for this version of a table, if its rows came last.
+    /// The plan for this version of a table, if its rows came lately.
     fn known(&self, table: &Table) -> Option<&Rc<Plan>> {
         let (at, _) = self.mapping(table)?;
-        self.plans.get(&at).filter(|plan| plan.table == *table)
+        self.plans.get(&at)?.iter().rev().find(|plan| plan.table == *table)
     }
 
     /// The server's table changed: it is looked at again.
     pub(crate) fn forget(&mut self, target: &str) {
-        self.plans.retain(|_, plan| plan.target != target);
+        self.plans.retain(|_, plans| plans.iter().all(|plan| plan.target != target));
         self.looked_at.remove(target);
     }
 
@@ -232,6 +232,13 @@ impl Targets {
     pub(crate) fn forget_plan(&mut self, at: usize) {
         self.plans.remove(&at);
     }
+}
+
+/// The failure of rows of a table that the mirror lacks.
+fn not_mapped(table: &Table) -> Failure {
+    let source = table.qualified_name();
+    Failure::permanent("table_not_mapped", format!("rows of {source} arrived, which the mirror does not map"))
+        .with_table(source)
 }
 
 /// The failure of a table whose target is gone.

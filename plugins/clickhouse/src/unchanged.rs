@@ -192,10 +192,8 @@ impl Work<'_, '_> {
         block.make_room(row.raw().len() + earlier.values.iter().map(|value| value.len()).sum::<usize>());
         let out = &mut block.bytes;
         let written = (|| {
-            for source in 0..self.plan.table.columns.len() {
-                if self.plan.column(source).is_some() {
-                    self.write_cell(row, source, columns, Some(earlier), out)?;
-                }
+            for (source, _) in self.plan.written() {
+                self.write_cell(row, source, columns, Some(earlier), out)?;
             }
             self.plan.write_own(row.version(), false, self.stamp, out);
             if self.plan.changes_key(row)? {

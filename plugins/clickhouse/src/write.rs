@@ -65,8 +65,8 @@ struct Call<'c, 'b, C: Client> {
     bytes: usize,
     /// One a target, in the order of appearance.
     segments: Vec<Segment<'b>>,
-    /// For each table of each batch which segment its rows go to.
-    places: Vec<Vec<Option<usize>>>,
+    /// For each table of each batch which segment its rows go to, and how they are written there.
+    places: Vec<Vec<Option<(usize, Rc<Plan>)>>>,
     stamp: Stamp,
 }
 
@@ -118,13 +118,13 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                 return Err(message_refused(table));
             }
         }
-        let at = match self.places[place.batch][table] {
-            Some(at) => at,
+        let at = match &self.places[place.batch][table] {
+            Some((at, plan)) if Rc::ptr_eq(plan, &self.segments[*at].plan) => *at,
+            Some((_, plan)) => self.segment(&Rc::clone(plan), place)?,
             None => {
                 let plan = targets.plan(self.client, self.batches[place.batch].table(row))?;
-                let at = self.segment(plan, place)?;
-                *self.places[place.batch].get_mut(table).expect("a row's table is one of its batch") =
-                    Some(at);
+                let at = self.segment(&plan, place)?;
+                self.places[place.batch][table] = Some((at, plan));
                 at
             }
         };
@@ -159,18 +159,18 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         Ok(())
     }
 
-    /// The segment of a plan's target. Rows of an earlier version of its table are written first.
-    fn segment(&mut self, plan: Rc<Plan>, start: Place) -> Result<usize, Failure> {
+    /// The segment of a plan's target, for rows of this plan. Those of another version of the table go before them.
+    fn segment(&mut self, plan: &Rc<Plan>, start: Place) -> Result<usize, Failure> {
         let Some(at) = self.segments.iter().position(|segment| segment.plan.target == plan.target) else {
             // Most writes are of one table, or of one much more than of others.
             let block =
                 if self.segments.is_empty() { Block::with_room(self.bytes) } else { Block::default() };
-            self.segments.push(Segment { plan, start, block, pending: Vec::new() });
+            self.segments.push(Segment { plan: Rc::clone(plan), start, block, pending: Vec::new() });
             return Ok(self.segments.len() - 1);
         };
-        if !Rc::ptr_eq(&self.segments[at].plan, &plan) {
+        if !Rc::ptr_eq(&self.segments[at].plan, plan) {
             self.send(at, start)?;
-            self.segments[at].plan = plan;
+            self.segments[at].plan = Rc::clone(plan);
         }
         Ok(at)
     }
@@ -197,7 +197,7 @@ impl<'b, C: Client> Call<'_, 'b, C> {
         Ok(())
     }
 
-    /// The rows of a segment up to a place.
+    /// The rows of a segment that are not sent, up to a place.
     fn rows(&self, at: usize, end: Place) -> Result<Vec<Row<'b>>, Failure> {
         let start = self.segments[at].start;
         let mut rows = Vec::new();
@@ -208,8 +208,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                     return Ok(rows);
                 }
                 let row = row?;
-                let is_of_table = row.op() != Op::Relation
-                    && self.places[batch_at][usize::from(row.table_index().0)] == Some(at);
+                let place_of = &self.places[batch_at][usize::from(row.table_index().0)];
+                let is_of_table =
+                    row.op() != Op::Relation && place_of.as_ref().is_some_and(|(segment, _)| *segment == at);
                 if place >= start && is_of_table {
                     rows.push(row);
                 }

@@ -25,7 +25,7 @@ pub(super) fn text(value: &str) -> V {
 /// A batch in the making. Every row commits after the one before.
 pub(super) struct Rows {
     writer: BatchWriter,
-    table: TableIndex,
+    pub(super) table: TableIndex,
     columns: usize,
     pub(super) commit: u64,
 }

@@ -203,3 +203,38 @@ fn workers_that_make_and_change_one_target_at_once_all_find_it_as_it_should_be()
     scene.write(&Rows::new(&later, 100).insert(&[int(1), text("a"), V::Null, V::Null]).batch());
     assert_eq!(scene.rows("SELECT id, name, size, at FROM t FINAL"), ["1|a|NULL|NULL"]);
 }
+
+#[test]
+fn rows_of_partitions_with_another_order_of_columns_each_share_an_insert() {
+    let of_root = table("t", &[("id", Type::Int8, false), ("a", Type::Int8, true), ("b", Type::Int8, true)]);
+    let mut other = of_root.clone();
+    other.columns.rotate_left(1);
+    let mut scene = Scene::new();
+    scene.prepare(&of_root);
+    let mut rows = Rows::new(&of_root, 100);
+    let tables = [rows.table, rows.of(&other).table];
+    for id in 0..10 {
+        rows.table = tables[0];
+        rows.insert(&[int(id), int(id + 100), int(id + 200)]);
+        rows.table = tables[1];
+        rows.insert(&[int(id + 1_100), int(id + 1_200), int(id + 1_000)]);
+    }
+    scene.write(&rows.batch());
+    assert_eq!(scene.trouble.inserts.get(), 1);
+    let at = |id: i64| format!("{id}|{}|{}", id + 100, id + 200);
+    let seen = "SELECT id, a, b FROM t FINAL ORDER BY id";
+    assert_eq!(scene.rows(seen), (0..10).chain(1_000..1_010).map(at).collect::<Vec<_>>());
+
+    // Values that are read back are of rows of both, in the same write and before it.
+    let mut rows = Rows::new(&of_root, 200);
+    let tables = [rows.table, rows.of(&other).table];
+    rows.update_full(&[int(100), int(200), int(0)], &[int(-1), V::Unchanged, int(0)]);
+    rows.update(&[V::Unchanged, int(-2), int(1_000)]);
+    rows.table = tables[0];
+    rows.update(&[int(0), V::Unchanged, int(-3)]).update_key(int(1), &[int(11), V::Unchanged, int(-4)]);
+    rows.table = tables[1];
+    rows.update(&[int(-5), V::Unchanged, int(11)]).delete_full(&[int(1_101), int(1_201), int(1_001)]);
+    scene.write(&rows.batch());
+    let changed = "SELECT id, a, b FROM t FINAL WHERE id IN (0, 1, 11, 1000, 1001) ORDER BY id";
+    assert_eq!(scene.rows(changed), ["0|-1|-3", "11|-5|-4", "1000|1100|-2"]);
+}
