@@ -163,11 +163,9 @@ impl<S: AsyncRead + AsyncWrite + Send + 'static> Connection<S> {
                 }
                 backend::ERROR_RESPONSE_TAG => return Err(ServerError::parse(&bytes[4..]).into()),
                 backend::NOTICE_RESPONSE_TAG => {
-                    let notice = ServerError::parse(&bytes[4..]);
-                    if notice.tells_of_skipping() {
-                        return Err(notice.into());
+                    if let Some(warning) = ServerError::of_skipping(&bytes[4..]) {
+                        return Err(warning.into());
                     }
-                    tracing::debug!(severity = notice.severity, message = notice.message, "notice");
                 }
                 backend::PARAMETER_STATUS_TAG => {}
                 backend::COPY_DONE_TAG | backend::COMMAND_COMPLETE_TAG => {

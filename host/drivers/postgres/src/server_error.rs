@@ -22,16 +22,11 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Reads the body of an `ErrorResponse` or `NoticeResponse`: fields of a letter and a
-    /// zero-terminated text each, ended by a zero.
-    pub(crate) fn parse(mut body: &[u8]) -> Self {
+    /// Reads the body of an `ErrorResponse` or `NoticeResponse`.
+    pub(crate) fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
-        while let [field, rest @ ..] = body {
-            if *field == 0 {
-                break;
-            }
-            let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
-            let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+        for (field, text) in fields(body) {
+            let text = String::from_utf8_lossy(text).into_owned();
             match field {
                 // `V` is `S` untranslated and comes after it.
                 b'S' | b'V' => error.severity = text,
@@ -41,15 +36,17 @@ impl ServerError {
                 b'H' => error.hint = text,
                 _ => {}
             }
-            body = rest.get(end + 1..).unwrap_or_default();
         }
         error
     }
 
-    /// Whether it is a stream's warning that changes are passed over: of a publication that did not exist where the server
-    /// reads its log. Servers before PostgreSQL 18 end the stream instead.
-    pub(crate) fn tells_of_skipping(&self) -> bool {
-        self.severity == "WARNING" && self.sqlstate == NOT_IN_PREREQUISITE_STATE
+    /// The warning of a stream, in the body of a `NoticeResponse`, that its changes are passed over: of a publication that did
+    /// not exist where the server reads its log. Servers before PostgreSQL 18 end the stream instead. It is told by the file
+    /// that it comes from, the output plugin's: the walsender warns with the same code of standbys that it waits for.
+    pub(crate) fn of_skipping(body: &[u8]) -> Option<Self> {
+        let is_of_plugin = fields(body).any(|(field, text)| field == b'F' && text.ends_with(b"pgoutput.c"));
+        let notice = is_of_plugin.then(|| Self::parse(body))?;
+        (notice.severity == "WARNING" && notice.sqlstate == NOT_IN_PREREQUISITE_STATE).then_some(notice)
     }
 
     /// The same with its texts rewritten.
@@ -61,6 +58,16 @@ impl ServerError {
             ..self
         }
     }
+}
+
+/// The fields of a message: a letter and a zero-terminated text each, ended by a zero.
+fn fields(mut body: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (field, rest) = body.split_first().filter(|(field, _)| **field != 0)?;
+        let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+        body = rest.get(end + 1..).unwrap_or_default();
+        Some((*field, &rest[..end]))
+    })
 }
 
 impl fmt::Display for ServerError {
@@ -92,12 +99,13 @@ mod tests {
 
     #[test]
     fn a_warning_that_changes_are_passed_over_is_told_from_other_notices() {
-        let notice = |severity: &str, sqlstate: &str| {
-            let body = format!("SWARNUNG\0V{severity}\0C{sqlstate}\0Mskipped loading publication \"p\"\0\0");
-            ServerError::parse(body.as_bytes()).tells_of_skipping()
+        let is_told = |severity: &str, sqlstate: &str, file: &str| {
+            let body = format!("SWARNUNG\0V{severity}\0C{sqlstate}\0Mskipped\0F{file}\0L1789\0\0");
+            ServerError::of_skipping(body.as_bytes()).is_some()
         };
-        assert!(notice("WARNING", "55000"));
-        assert!(!notice("NOTICE", "55000") && !notice("WARNING", "01000"));
+        assert!(is_told("WARNING", "55000", "pgoutput.c"));
+        assert!(!is_told("WARNING", "55000", "slot.c"), "of a standby that has no walsender");
+        assert!(!is_told("LOG", "55000", "pgoutput.c") && !is_told("WARNING", "01000", "pgoutput.c"));
     }
 
     #[test]
