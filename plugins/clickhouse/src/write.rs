@@ -65,9 +65,16 @@ struct Call<'c, 'b, C: Client> {
     bytes: usize,
     /// One a target, in the order of appearance.
     segments: Vec<Segment<'b>>,
-    /// For each table of each batch which segment its rows go to, and how they are written there.
-    places: Vec<Vec<Option<(usize, Rc<Plan>)>>>,
+    /// For each table of each batch where its rows go.
+    places: Vec<Vec<Option<Way>>>,
     stamp: Stamp,
+}
+
+/// Which segment rows of a table go to, and how they are written there.
+#[derive(Clone)]
+struct Way {
+    segment: usize,
+    plan: Rc<Plan>,
 }
 
 /// The rows of one target that are not sent yet.
@@ -119,13 +126,13 @@ impl<'b, C: Client> Call<'_, 'b, C> {
             }
         }
         let at = match &self.places[place.batch][table] {
-            Some((at, plan)) if Rc::ptr_eq(plan, &self.segments[*at].plan) => *at,
-            Some((_, plan)) => self.segment(&Rc::clone(plan), place)?,
+            Some(way) if Rc::ptr_eq(&way.plan, &self.segments[way.segment].plan) => way.segment,
+            Some(way) => self.segment(&Rc::clone(&way.plan), place)?,
             None => {
                 let plan = targets.plan(self.client, self.batches[place.batch].table(row))?;
-                let at = self.segment(&plan, place)?;
-                self.places[place.batch][table] = Some((at, plan));
-                at
+                let segment = self.segment(&plan, place)?;
+                self.places[place.batch][table] = Some(Way { segment, plan });
+                segment
             }
         };
         if row.op() != Op::Insert {
@@ -208,9 +215,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                     return Ok(rows);
                 }
                 let row = row?;
-                let place_of = &self.places[batch_at][usize::from(row.table_index().0)];
+                let way = &self.places[batch_at][usize::from(row.table_index().0)];
                 let is_of_table =
-                    row.op() != Op::Relation && place_of.as_ref().is_some_and(|(segment, _)| *segment == at);
+                    row.op() != Op::Relation && way.as_ref().is_some_and(|way| way.segment == at);
                 if place >= start && is_of_table {
                     rows.push(row);
                 }
