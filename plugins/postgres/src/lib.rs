@@ -17,6 +17,7 @@ mod cluster;
 mod config;
 mod connections;
 mod entry;
+mod excluded;
 mod fill;
 mod inspection;
 mod lsn;

@@ -203,6 +203,11 @@ impl Position {
         Ok(marks)
     }
 
+    /// Whether columns that are left out were noted by their numbers: earlier versions did not.
+    pub(crate) fn has_excluded(bytes: &[u8]) -> bool {
+        bytes.first().is_none_or(|version| *version > VERSION_WITHOUT_STORED)
+    }
+
     fn read(bytes: &[u8]) -> Option<Self> {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {

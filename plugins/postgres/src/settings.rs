@@ -1,5 +1,6 @@
 //! What the mirror wants of this source.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use tarn_sdk::{Failure, Relations, Rereads, SourceConfig, SourceTable};
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) whole_rows: bool,
     /// The position that the last edit's load started at; empty before there is one.
     load_start: Vec<u8>,
+    /// What is marked there, once that was read.
+    load_marks: OnceCell<Marks>,
     /// How many instances read a load at a time.
     pub(crate) load_workers: u32,
 }
@@ -118,16 +121,31 @@ impl Settings {
             rereads,
             whole_rows,
             load_start,
+            load_marks: OnceCell::new(),
             load_workers,
         }
     }
 
     /// What is marked where the last load started.
-    pub(crate) fn load_marks(&self) -> Result<Marks, Failure> {
-        if self.load_start.is_empty() {
-            return Ok(Marks::default());
+    pub(crate) fn load_marks(&self) -> Result<&Marks, Failure> {
+        if let Some(marks) = self.load_marks.get() {
+            return Ok(marks);
         }
-        Position::of_load(&self.load_start)
+        let marks = match self.load_start.is_empty() {
+            true => Marks::default(),
+            false => Position::of_load(&self.load_start)?,
+        };
+        Ok(self.load_marks.get_or_init(|| marks))
+    }
+
+    /// Whether the numbers of columns that are left out were noted there.
+    pub(crate) fn load_has_excluded(&self) -> bool {
+        Position::has_excluded(&self.load_start)
+    }
+
+    /// Has loads start there from here on.
+    pub(crate) fn begin_load(&mut self, start: &[u8]) {
+        (self.load_start, self.load_marks) = (start.to_vec(), OnceCell::new());
     }
 
     /// The place where the last load started, if one did.

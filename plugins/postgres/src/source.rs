@@ -2,7 +2,7 @@
 
 mod loads;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tarn_batch::Table;
 use tarn_sdk::inspection::{Answer, Question};
@@ -16,6 +16,7 @@ use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogColumn, CatalogTable, Kind};
 use crate::cluster::Cluster;
 use crate::connections;
+use crate::excluded;
 use crate::fill;
 use crate::inspection::inspect;
 use crate::lsn::Lsn;
@@ -161,6 +162,10 @@ impl<P: Peer> PostgresSource<P> {
         for mapping in &self.settings.tables {
             let table = &found[&mapping.name];
             let mapped = Mapped::from_catalog(table, mapping, published.get(&mapping.name), &types);
+            if mapping.loading {
+                let (side, planned) = (&mut self.side, BTreeMap::new());
+                loads::require_excluded(side, &self.settings, mapping, table, &mapped.table, &planned)?;
+            }
             log_generated(table, &mapped);
             let fills = fill::fills(&mapped.table, &mapped.decoders, table, &Attributes::default());
             described.push(Description { fills, ..mapped.table.into() });
@@ -196,7 +201,9 @@ impl<P: Peer> PostgresSource<P> {
         let mut held = Held::new(self.side.peer().open()?, Some(&created.snapshot))?;
         let marks = self.marks_at(&mut held)?;
         self.held = Some(held);
-        Ok(Position { marks, ..Position::between(cluster, created.consistent_point) }.to_bytes())
+        let start = Position { marks, ..Position::between(cluster, created.consistent_point) }.to_bytes();
+        self.settings.begin_load(&start);
+        Ok(start)
     }
 
     /// The mapped tables as they are at a point.
@@ -211,6 +218,7 @@ impl<P: Peer> PostgresSource<P> {
         let tables = catalog::tables_named(point, names)?;
         for mapping in &self.settings.tables {
             if let Some(table) = tables.get(&mapping.name) {
+                excluded::require_known(mapping, table)?;
                 let delivered = mapped::attributes(table, mapping, published.get(&mapping.name));
                 let columns = table.columns.iter().filter(|column| delivered.contains(column.attribute));
                 let names = columns.map(|column| (column.attribute, column.name.as_str())).collect();
@@ -256,12 +264,12 @@ impl<P: Peer> PostgresSource<P> {
         let mut key: Vec<&CatalogColumn> = columns.iter().filter(|column| column.key != 0).collect();
         key.sort_by_key(|column| column.key);
         let key: Vec<String> = key.into_iter().map(|column| column.name.clone()).collect();
-        let attributes: Vec<i32> = columns.iter().map(|column| column.attribute).collect();
         let request = plan::Request { table, rows, parallel };
         let partitions = plan::plan(&mut self.side, &server, mapping, &key, &request)?;
         let start = self.settings.load_place()?.map(|place| place.end);
         let partitions = partitions.into_iter();
-        let of_load = |partition: Partition| partition.of_columns(root, &attributes).of_load(start);
+        let of_load =
+            |partition: Partition| partition.of_columns(root, columns, &mapping.exclude).of_load(start);
         Ok(partitions.map(|partition| of_load(partition).to_text()).collect())
     }
 
@@ -291,7 +299,7 @@ impl<P: Peer> PostgresSource<P> {
         };
         let version = reader::version(start, generation);
         let Readable { mapped, row_filter, kind } =
-            self.readable(&partition.table, partition.columns.as_deref())?;
+            self.readable(&partition.table, partition.columns.as_deref(), &partition.excluded)?;
         let root = partition.root.or_else(|| (kind != Kind::Partitioned).then_some(partition.leaf));
         if let Some(root) = root.filter(|root| *root != mapped.table.id) {
             let elsewhere = catalog::table_numbered(&mut self.side, root)?;
@@ -315,25 +323,33 @@ impl<P: Peer> PostgresSource<P> {
         generation: u32,
     ) -> Result<(), Failure> {
         let version = reader::version(Place::from_bytes(start)?.end, generation);
-        let readable = self.readable(table, None)?;
+        let readable = self.readable(table, None, &BTreeMap::new())?;
         let sql = lookup::copy_sql(&readable, keys)?;
         self.reader()?.open_copy(token, &sql, readable.mapped, version)
     }
 
-    /// A mapped table as it is now, with those of its columns that have these numbers.
-    fn readable(&mut self, table: &str, columns: Option<&[i32]>) -> Result<Readable, Failure> {
+    /// A mapped table as it is now, with those of its columns that have these numbers, and none that are left out.
+    fn readable(
+        &mut self,
+        table: &str,
+        columns: Option<&[i32]>,
+        excluded: &BTreeMap<String, i32>,
+    ) -> Result<Readable, Failure> {
         let published = self.published()?;
         let mapping = self.settings.table_named(table)?;
         let published = published.get(&mapping.name);
-        let mut table = catalog::tables_named(&mut self.side, [&mapping.name])?
+        let found = catalog::tables_named(&mut self.side, [&mapping.name])?
             .remove(&mapping.name)
             .ok_or_else(|| missing(mapping))?;
+        let mut table = found.clone();
         if let Some(columns) = columns {
             table.columns.retain(|column| columns.contains(&column.attribute));
         }
         let mut types = Types::default();
         types.look_up(&mut self.side, wanted_types(&table, mapping, published))?;
         let mapped = Mapped::from_catalog(&table, mapping, published, &types);
+        let side = &mut self.side;
+        loads::require_excluded(side, &self.settings, mapping, &found, &mapped.table, excluded)?;
         let name = self.settings.publication.name();
         let row_filter = publication::row_filter(&mut self.side, name, table.oid, published)?;
         Ok(Readable { mapped, row_filter, kind: table.kind })
@@ -378,6 +394,9 @@ impl<P: Peer> PostgresSource<P> {
         let mut partition_names = PartitionNames::default();
         let tables =
             surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partition_names)?;
+        if !Position::has_excluded(start) {
+            loads::require_excluded_since(&mut self.side, &self.settings, &position.marks, &tables)?;
+        }
         self.note_entries(&position.marks, &mut marks)?;
         let mut relations = Relations::new(server.clone(), marks);
         relations.name(tables.values());
@@ -460,7 +479,9 @@ impl<P: Peer> PostgresSource<P> {
         added::wait_for_older_transactions(&mut self.side)?;
         let cluster = Cluster::of(&mut self.open_replication()?)?;
         let marks = self.entry_marks(&tables)?;
-        Ok(Position { marks, ..Position::between(cluster, start) }.to_bytes())
+        let start = Position { marks, ..Position::between(cluster, start) }.to_bytes();
+        self.settings.begin_load(&start);
+        Ok(start)
     }
 
     /// Removes slot and publication; names what it could not remove.

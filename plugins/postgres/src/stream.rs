@@ -13,7 +13,6 @@ mod deferred;
 mod described;
 mod doubt;
 mod due;
-mod excluded;
 mod history;
 pub(crate) mod identity;
 mod in_progress;

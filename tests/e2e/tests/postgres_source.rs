@@ -16,6 +16,8 @@ mod columns;
 mod doubt;
 #[path = "postgres_source/every_type.rs"]
 mod every_type;
+#[path = "postgres_source/excluded.rs"]
+mod excluded;
 #[path = "postgres_source/first_rows.rs"]
 mod first_rows;
 #[path = "postgres_source/in_progress.rs"]

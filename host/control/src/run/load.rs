@@ -184,11 +184,12 @@ impl MirrorRun {
 
     /// Brings the tables that still load to the columns that the source's have by now: a load that was cut off may go on
     /// after they changed, and the stream that would tell of it comes later. Others are the stream's, and none is made:
-    /// one that somebody dropped would be there without the rows that were loaded before.
+    /// one that somebody dropped would be there without the rows that were loaded before. The source is told which tables load: it
+    /// does not describe columns of these that are to be left out.
     async fn follow_columns(&self, instances: &MirrorInstances) -> Result<(), Failure> {
         let loading = self.unfinished_tables().await?;
         let loads = |table: &str| loading.iter().any(|name| told_name(name) == table);
-        let schema = instances.source().await?.schema().await?;
+        let schema = instances.source_beside(&loading).await?.schema().await?;
         let Some(schema) = kept_tables(&schema, loads)? else { return Ok(()) };
         let mut destination = instances.store().await?;
         if instances.is_beside() {

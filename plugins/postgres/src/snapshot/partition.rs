@@ -1,13 +1,19 @@
 //! A part of a table's snapshot, as text that stays valid across restarts.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tarn_sdk::Failure;
 
 use super::key_range::KeyRange;
+use crate::catalog::CatalogColumn;
 use crate::lsn::Lsn;
 
 /// The form that this version writes.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
+
+/// The form that knows of no columns that are left out, which is still read.
+const VERSION_WITHOUT_EXCLUDED: u32 = 4;
 
 /// The form that knows of no load, which is still read.
 const VERSION_WITHOUT_LOAD: u32 = 3;
@@ -41,6 +47,9 @@ pub(crate) struct Partition {
     /// The numbers of the columns that the table had when it was cut; nothing for those that it has.
     #[serde(default)]
     pub(crate) columns: Option<Vec<i32>>,
+    /// Those of them that were left out then, by the names that they had.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) excluded: BTreeMap<String, i32>,
     /// Where the load began that it was cut for, a place in the log; nothing for the load that reads it. An edit gives those
     /// that are left a later one. Rows with a version of then would win over changes of columns that these lack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +72,7 @@ impl Partition {
             to,
             since: None,
             columns: None,
+            excluded: BTreeMap::new(),
             start: None,
             keys: None,
         }
@@ -73,9 +83,15 @@ impl Partition {
         Self { keys: Some(keys), ..Self::new(table, leaf, file, 0, None) }
     }
 
-    /// The same of a table with this number, with these columns only.
-    pub(crate) fn of_columns(self, root: Option<u32>, columns: &[i32]) -> Self {
-        Self { root, columns: Some(columns.to_vec()), ..self }
+    /// The same of a table with this number, with these columns only, of which those of these names are left out.
+    pub(crate) fn of_columns(self, root: Option<u32>, columns: &[CatalogColumn], exclude: &[String]) -> Self {
+        let excluded = columns.iter().filter(|column| exclude.contains(&column.name));
+        Self {
+            root,
+            columns: Some(columns.iter().map(|column| column.attribute).collect()),
+            excluded: excluded.map(|column| (column.name.clone(), column.attribute)).collect(),
+            ..self
+        }
     }
 
     /// The same of the load that began there.
@@ -114,7 +130,11 @@ impl Partition {
         };
         let partition: Self = serde_json::from_str(text).map_err(|_| unreadable())?;
         match partition.v {
-            VERSION | VERSION_WITHOUT_LOAD | VERSION_WITHOUT_KEYS | VERSION_WITHOUT_COLUMNS => Ok(partition),
+            VERSION_WITHOUT_COLUMNS
+            | VERSION_WITHOUT_KEYS
+            | VERSION_WITHOUT_LOAD
+            | VERSION_WITHOUT_EXCLUDED
+            | VERSION => Ok(partition),
             _ => Err(unreadable()),
         }
     }
@@ -123,14 +143,21 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::fixture;
 
     #[test]
     fn a_partition_reads_as_it_was_written() {
         let partition = Partition::new(r#""Sales"."Q1""#, 4_000_000_000, 7, 10, Some(20))
-            .of_columns(Some(4_000_000_001), &[1, 7])
+            .of_columns(
+                Some(4_000_000_001),
+                &[fixture::column(1, "id"), fixture::column(7, "secret")],
+                &["secret".to_owned(), "other".to_owned()],
+            )
             .of_load(Some(Lsn(7)));
         let caught_up = partition.clone().catch_up("5000000000").expect("a horizon");
         assert_eq!(caught_up.since, Some(5_000_000_000));
+        assert_eq!(caught_up.columns.as_deref(), Some(&[1, 7][..]));
+        assert_eq!(caught_up.excluded, [("secret".to_owned(), 7)].into());
         for partition in [partition, caught_up] {
             assert_eq!(Partition::from_text(&partition.to_text()).expect("a partition"), partition);
         }
@@ -169,9 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn version_5_is_still_read() {
+        let text = r#"{"v":5,"table":"public.t","leaf":16384,"file":16390,"from":0,"to":9,"since":7,"columns":[1,3],"excluded":{"secret":3}}"#;
+        let partition = Partition::from_text(text).expect("a partition");
+        assert_eq!(
+            (&partition.excluded, partition.to_text().as_str()),
+            (&[("secret".to_owned(), 3)].into(), text)
+        );
+    }
+
+    #[test]
     fn other_text_is_no_partition() {
         for text in
-            ["", "{}", r#"{"v":5,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
+            ["", "{}", r#"{"v":6,"table":"public.t","leaf":1,"file":1,"from":0,"to":null,"since":null}"#]
         {
             assert_eq!(Partition::from_text(text).expect_err("no partition").code, "partition_unreadable");
         }

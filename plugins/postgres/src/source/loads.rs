@@ -1,17 +1,21 @@
 //! What is known of tables that load beside the stream.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use tarn_batch::Table;
 use tarn_sdk::Failure;
 
 use super::PostgresSource;
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable};
 use crate::entry;
+use crate::excluded::{self, Since};
 use crate::mark::{Mark, Marks};
 use crate::peer::Peer;
 use crate::server::log_end;
-use crate::settings::{MappedTable, Publication};
+use crate::settings::{MappedTable, Publication, Settings};
+use crate::side::Side;
+use crate::surroundings;
 use crate::table_name::TableName;
 
 impl<P: Peer> PostgresSource<P> {
@@ -83,15 +87,16 @@ impl<P: Peer> PostgresSource<P> {
         tables: &HashMap<TableName, CatalogTable>,
     ) -> Result<Marks, Failure> {
         let mut marks = Marks::new(0);
-        let loaded = self.settings.load_marks()?;
         let entries = match &self.settings.publication {
             Publication::Managed(publication) => entry::entries(&mut self.side, publication)?,
             Publication::Given(_) => HashMap::new(),
         };
         let published = self.published()?;
+        let loaded = self.settings.load_marks()?;
         for table in &self.settings.tables {
             let name = &table.name;
             if let Some(found) = tables.get(name).filter(|_| table.loading) {
+                excluded::require_known(table, found)?;
                 marks.add(name, found.oid, found.file, Attributes::default());
                 let mark = marks.get_mut(name).expect("it was added");
                 mark.see(found);
@@ -104,4 +109,56 @@ impl<P: Peer> PostgresSource<P> {
         }
         Ok(marks)
     }
+}
+
+/// Refuses columns of a table that a load is to read and that are left out under another name: its start and the plan say which ones
+/// are left out, whatever they are called now. None of their values is read then, for these are read by numbers.
+///
+/// # Errors
+/// `excluded_column_gone`.
+pub(super) fn require_excluded<P: Peer>(
+    side: &mut Side<P>,
+    settings: &Settings,
+    mapping: &MappedTable,
+    table: &CatalogTable,
+    read: &Table,
+    planned: &BTreeMap<String, i32>,
+) -> Result<(), Failure> {
+    if mapping.exclude.is_empty() {
+        return Ok(());
+    }
+    let begun = settings.load_marks()?;
+    let mark = begun.get(&mapping.name).filter(|mark| mark.oid == table.oid);
+    let mut marked = mark.map(|mark| mark.columns.clone()).unwrap_or_default();
+    marked.excluded.extend(planned.iter().map(|(name, number)| (*number, name.as_str())));
+    // An edit may have others delivered since.
+    marked.excluded.retain(&mapping.exclude);
+    excluded::require_there(mapping, table, &marked, read)?;
+    // What a plan of now notes was not noted when the load began.
+    if let Some(mark) = mark.filter(|_| !settings.load_has_excluded()) {
+        let since = Since { horizon: begun.horizon, next: surroundings::next_transaction(side)? };
+        excluded::require_untouched(mapping, table, &mark.columns, since)?;
+    }
+    Ok(())
+}
+
+/// Refuses tables with columns that are left out that a version marked which did not note their numbers, where these may be under
+/// another name by now.
+///
+/// # Errors
+/// `excluded_column_gone`.
+pub(super) fn require_excluded_since<P: Peer>(
+    side: &mut Side<P>,
+    settings: &Settings,
+    before: &Marks,
+    tables: &HashMap<TableName, CatalogTable>,
+) -> Result<(), Failure> {
+    let since = Since { horizon: before.horizon, next: surroundings::next_transaction(side)? };
+    for mapping in &settings.tables {
+        let (table, mark) = (tables.get(&mapping.name), before.get(&mapping.name));
+        if let Some((table, mark)) = table.zip(mark).filter(|(table, mark)| table.oid == mark.oid) {
+            excluded::require_untouched(mapping, table, &mark.columns, since)?;
+        }
+    }
+    Ok(())
 }

@@ -25,11 +25,11 @@ use tarn_sdk::postgres::{Error, Row};
 use tarn_sdk::{Changes, Description, Failure, Limits, Rereads, clock, log};
 
 use super::due::Due;
-use super::excluded;
 use super::{Relations, Stream};
 use crate::attributes::Attributes;
 use crate::catalog::{self, CatalogTable, Kind};
 use crate::config::AGAIN_LOCK_MS;
+use crate::excluded::require_there;
 use crate::fill;
 use crate::lsn::Lsn;
 use crate::mapped::{Mapped, wanted_types};
@@ -377,7 +377,7 @@ impl Attempt<'_> {
         let mut types = Types::default();
         types.look_up(side, wanted_types(&table, self.mapping, published.as_ref()))?;
         let mapped = Mapped::from_catalog(&table, self.mapping, published.as_ref(), &types);
-        excluded::require_there(self.mapping, &table, &self.mark.columns, &mapped.table)?;
+        require_there(self.mapping, &table, &self.mark.columns, &mapped.table)?;
         let numbers: Attributes = mapped.table.columns.iter().map(|column| column.attribute).collect();
         let version = mapped.table.version;
         let description = if self.relations.knows(mapped.table.id, version) {

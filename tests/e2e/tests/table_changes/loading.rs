@@ -139,3 +139,67 @@ fn a_column_added_before_its_table_is_cut_for_the_load_comes_with_its_values() {
         "SELECT toString(id), name, kind FROM items FINAL ORDER BY id",
     );
 }
+
+/// A mirror of a table without its column `secret`, of whose load the first rows are there.
+fn loading_without_secret() -> Scene {
+    let scene = Scene::start();
+    scene.postgres.query(
+        "CREATE TABLE items (id int PRIMARY KEY, secret text, name text);
+         INSERT INTO items SELECT n, 'hidden', repeat('x', 100) FROM generate_series(1, 200000) n",
+    );
+    let mapping = json!([{"sourceTableIdentifier": "public.items", "destinationTableIdentifier": "items",
+        "exclude": ["secret"]}]);
+    let partitions = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1,
+        "table_mappings": mapping});
+    scene.mirror("items", &[], &partitions);
+    wait_for_first_rows(&scene, "items");
+    scene
+}
+
+/// That the load has stopped without a value of `secret`, which is called so now; and goes on once that is left out as well.
+fn require_hidden(scene: &Scene, called: &str, equal: (&str, &str)) {
+    scene.wait_for_state("items", "STATUS_FAILED");
+    wait_for_line(scene, &["error", &format!("secret, which is left out, is called {called} by now")]);
+    let other =
+        "SELECT countIf(name NOT IN ('id', 'name') AND name NOT LIKE '\\\\_tarn%') FROM system.columns
+        WHERE database = currentDatabase() AND table = 'items'";
+    let hidden = "SELECT countIf(name = 'hidden') FROM items";
+    for sql in [other, hidden] {
+        scene.wait_for_target(sql, "0");
+    }
+    let mirror = scene.post("mirrors/status", &json!({"flowJobName": "items", "includeFlowInfo": true}));
+    let mut mapping = mirror["cdcStatus"]["config"]["tableMappings"][0].clone();
+    mapping["exclude"] = json!(["secret", called]);
+    let edit = json!({"flowJobName": "items", "requestedFlowState": "STATUS_RUNNING",
+        "flowConfigUpdate": {"cdcFlowConfigUpdate": {"changedTables": [mapping]}}});
+    assert_eq!(scene.post("mirrors/state_change", &edit), json!({}));
+    scene.wait_for_state("items", "STATUS_RUNNING");
+    scene.wait_until_equal(equal.0, equal.1);
+    scene.wait_for_target(hidden, "0");
+}
+
+#[test]
+fn a_column_that_is_left_out_and_renamed_while_the_table_loads_is_not_loaded() {
+    let scene = loading_without_secret();
+    scene.postgres.query("ALTER TABLE items RENAME secret TO open");
+    require_hidden(&scene, "open", (SOURCE, TARGET));
+}
+
+#[test]
+fn a_column_that_is_left_out_and_exchanges_its_name_while_its_load_is_cut_off_is_not_loaded() {
+    let mut scene = loading_without_secret();
+    scene.tarn.kill();
+    scene.postgres.query(
+        "BEGIN;
+         ALTER TABLE items RENAME secret TO between;
+         ALTER TABLE items RENAME name TO secret;
+         ALTER TABLE items RENAME between TO name;
+         COMMIT",
+    );
+    scene.tarn.start_again();
+    require_hidden(
+        &scene,
+        "name",
+        ("SELECT id::text FROM items ORDER BY items.id", "SELECT toString(id) FROM items FINAL ORDER BY id"),
+    );
+}

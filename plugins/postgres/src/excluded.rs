@@ -3,16 +3,36 @@
 use tarn_batch::{Column, Table};
 use tarn_sdk::Failure;
 
-use crate::catalog::CatalogTable;
+use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::mark::columns::MarkedColumns;
+use crate::rewrite;
 use crate::settings::MappedTable;
+
+const CODE: &str = "excluded_column_gone";
+
+/// Refuses a table that is about to be taken in where a name that is left out is not there: nothing tells which number is left out,
+/// and the column may have another name since somebody asked for that.
+///
+/// # Errors
+/// `excluded_column_gone`.
+pub(crate) fn require_known(mapping: &MappedTable, catalog: &CatalogTable) -> Result<(), Failure> {
+    let is_there = |name: &&String| catalog.columns.iter().any(|column| column.name == **name);
+    let Some(name) = mapping.exclude.iter().find(|name| !is_there(name)) else { return Ok(()) };
+    let table = mapping.name.to_string();
+    Err(Failure::permanent(CODE, format!("{name}, which is left out, is not there: it may have another name by now"))
+        .with_hint(format!(
+            "where it has, leave that out as well, by `tarn mirror edit … --exclude {table}:…`; then, and where it was dropped, \
+             `tarn mirror edit … --forget-excluded {table}:{name}`"
+        ))
+        .with_table(table))
+}
 
 /// Refuses columns that are left out under another name, for nobody asked for their values: those whose numbers say so, and, where
 /// a name that is left out is gone and no number is known for it, those that were not delivered before.
 ///
 /// # Errors
 /// `excluded_column_gone`.
-pub(super) fn require_there(
+pub(crate) fn require_there(
     mapping: &MappedTable,
     catalog: &CatalogTable,
     marked: &MarkedColumns,
@@ -50,9 +70,52 @@ pub(super) fn require_there(
     Err(gone(mapping, message, &other.join(","), &untold.join(",")))
 }
 
+/// When somebody looked, and a later moment: every transaction with a smaller number than the first had ended, and none with as great
+/// a number as the second has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Since {
+    pub(crate) horizon: u64,
+    pub(crate) next: u64,
+}
+
+/// Refuses a table of which nobody had noted which column a name that is left out was, where another column may be that one by now:
+/// both the one that has the name and another were defined anew since.
+///
+/// # Errors
+/// `excluded_column_gone`.
+pub(crate) fn require_untouched(
+    mapping: &MappedTable,
+    catalog: &CatalogTable,
+    marked: &MarkedColumns,
+    since: Since,
+) -> Result<(), Failure> {
+    let Since { horizon, next } = since;
+    let is_new = |column: &&CatalogColumn| rewrite::is_between(column.defined_by, horizon, next);
+    let names = catalog.columns.iter().filter(is_new).map(|column| column.name.as_str());
+    let (left_out, other): (Vec<&str>, Vec<&str>) =
+        names.partition(|name| mapping.exclude.iter().any(|excluded| excluded == name));
+    let left_out: Vec<&str> = left_out.into_iter().filter(|name| !marked.excluded.know(name)).collect();
+    if horizon == 0 || left_out.is_empty() || other.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{}, which is left out, and {} were changed since the earlier version of the plugin ran, which did not note the columns' \
+         numbers: they may have exchanged their names",
+        left_out.join(", "),
+        other.join(", ")
+    );
+    let (table, new) = (mapping.name.to_string(), other.join(","));
+    Err(Failure::permanent(CODE, message)
+        .with_hint(format!(
+            "where they have not, resync the mirror; where they have, leave {new} out as well, by `tarn mirror edit … --exclude \
+             {table}:{new}`"
+        ))
+        .with_table(table))
+}
+
 fn gone(mapping: &MappedTable, message: String, new: &str, gone: &str) -> Failure {
     let table = mapping.name.to_string();
-    Failure::permanent("excluded_column_gone", message)
+    Failure::permanent(CODE, message)
         .with_hint(format!(
             "leave {new} out as well, by `tarn mirror edit … --exclude {table}:{new}`; or have it delivered, by `tarn mirror edit … \
              --forget-excluded {table}:{gone}`"
