@@ -3,7 +3,7 @@
 use serde_json::json;
 use tarn_e2e::Scene;
 
-use crate::{SOURCE, TABLE, TARGET, wait_for_first_rows};
+use crate::{SOURCE, TABLE, TARGET, wait_for_first_rows, wait_for_line};
 
 #[test]
 fn a_column_added_while_the_table_loads_comes_with_its_values() {
