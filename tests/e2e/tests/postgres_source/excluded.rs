@@ -229,10 +229,9 @@ fn a_column_that_may_be_one_that_is_left_out_is_refused_where_an_earlier_version
         let name = format!("earlier_{kind}");
         let (mut source, start) = of_earlier_version(&name, statement);
         change(&name, "UPDATE $t SET id = id WHERE id = 1");
-        let failure = source.open(&start).err().map_or_else(
-            || source.read(limits(10)).map(|changes| changes.rows).expect_err("it may be the one"),
-            |failure| failure,
-        );
+        let opened = source.open(&start);
+        let read = opened.and_then(|()| source.read(limits(10)).map(|changes| changes.rows));
+        let failure = read.expect_err("it may be the one");
         assert_eq!(failure.code, "excluded_column_gone", "{failure}");
         assert!(failure.message.contains(called), "{failure}");
         source.teardown().expect("no failure");
