@@ -203,6 +203,11 @@ impl Position {
         Ok(marks)
     }
 
+    /// Whether an earlier version of the plugin made a position, which noted less.
+    pub(crate) fn is_of_earlier_version(bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|version| *version < VERSION)
+    }
+
     fn read(bytes: &[u8]) -> Option<Self> {
         let (place, version, marks) = Place::read(bytes)?;
         let marks = match version {

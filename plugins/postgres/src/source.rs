@@ -408,6 +408,15 @@ impl<P: Peer> PostgresSource<P> {
         }
         let surroundings = Surroundings::new(server, &tables, partition_names, published);
         self.stream = Some(Stream::new(replication, cluster, place, begins, relations, surroundings));
+        if Position::is_of_earlier_version(start) {
+            log::warn(
+                "the mirror goes on where an earlier version of Tarn ended, which did not note all that this one compares. \
+                 Of what was changed between that end and this start, nothing is told of partitions that were detached or \
+                 dropped, of types of columns that became others which write the same bytes, and of excluded columns that \
+                 were renamed. Where tables of the source were changed then, compare the two by `tarn mirror verify`, and \
+                 resync the mirror where they differ",
+            );
+        }
         Ok(())
     }
 
