@@ -30,6 +30,7 @@ mod required;
 mod rows;
 mod stored;
 mod succession;
+mod unnamed;
 mod visibility;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, Version};
@@ -57,6 +58,7 @@ use outgoing::Outgoing;
 use relations::Learned;
 pub(crate) use relations::Relations;
 pub(crate) use succession::compare;
+use unnamed::Unnamed;
 
 /// An open stream.
 #[derive(Debug)]
@@ -69,6 +71,7 @@ pub(crate) struct Stream<S> {
     confirmed: Lsn,
     surroundings: Surroundings,
     rereading: Rereading<S>,
+    unnamed: Unnamed,
     /// The transaction whose TRUNCATE was last told to wait.
     told_to_wait: Option<Lsn>,
 }
@@ -197,6 +200,7 @@ impl<S: Session> Stream<S> {
             confirmed: Lsn(0),
             surroundings,
             rereading: Rereading::default(),
+            unnamed: Unnamed::default(),
             told_to_wait: None,
         }
     }
