@@ -203,9 +203,9 @@ impl Position {
         Ok(marks)
     }
 
-    /// Whether columns that are left out were noted by their numbers: earlier versions did not.
-    pub(crate) fn has_excluded(bytes: &[u8]) -> bool {
-        bytes.first().is_none_or(|version| *version > VERSION_WITHOUT_STORED)
+    /// Whether an earlier version of the plugin made a position, which noted less.
+    pub(crate) fn is_of_earlier_version(bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|version| *version < VERSION)
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {

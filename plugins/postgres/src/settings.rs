@@ -140,7 +140,7 @@ impl Settings {
 
     /// Whether the numbers of columns that are left out were noted there.
     pub(crate) fn load_has_excluded(&self) -> bool {
-        Position::has_excluded(&self.load_start)
+        !Position::is_of_earlier_version(&self.load_start)
     }
 
     /// Has loads start there from here on.

@@ -394,7 +394,7 @@ impl<P: Peer> PostgresSource<P> {
         let mut partition_names = PartitionNames::default();
         let tables =
             surroundings::look(&mut self.side, &server, &self.settings, &mut marks, &mut partition_names)?;
-        if !Position::has_excluded(start) {
+        if Position::is_of_earlier_version(start) {
             loads::require_excluded_since(&mut self.side, &self.settings, &position.marks, &tables)?;
         }
         self.note_entries(&position.marks, &mut marks)?;
@@ -427,6 +427,14 @@ impl<P: Peer> PostgresSource<P> {
         }
         let surroundings = Surroundings::new(server, &tables, partition_names, published);
         self.stream = Some(Stream::new(replication, cluster, place, begins, relations, surroundings));
+        if Position::is_of_earlier_version(start) {
+            log::warn(
+                "the mirror goes on where an earlier version of Tarn ended, which did not note all that this one compares. \
+                 Of what was changed between that end and this start, nothing is told of partitions that were detached or \
+                 dropped, and of types of columns that became others which write the same bytes. Where tables of the source \
+                 were changed then, compare the two by `tarn mirror verify`, and resync the mirror where they differ",
+            );
+        }
         Ok(())
     }
 

@@ -29,6 +29,7 @@ mod required;
 mod rows;
 mod stored;
 mod succession;
+mod unnamed;
 mod visibility;
 
 use tarn_batch::{BatchWriter, Op, RowHeader, Version};
@@ -56,6 +57,7 @@ use outgoing::Outgoing;
 use relations::Learned;
 pub(crate) use relations::Relations;
 pub(crate) use succession::compare;
+use unnamed::Unnamed;
 
 /// An open stream.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub(crate) struct Stream<S> {
     confirmed: Lsn,
     surroundings: Surroundings,
     rereading: Rereading<S>,
+    unnamed: Unnamed,
     /// The transaction whose TRUNCATE was last told to wait.
     told_to_wait: Option<Lsn>,
 }
@@ -196,6 +199,7 @@ impl<S: Session> Stream<S> {
             confirmed: Lsn(0),
             surroundings,
             rereading: Rereading::default(),
+            unnamed: Unnamed::default(),
             told_to_wait: None,
         }
     }

@@ -55,22 +55,22 @@ impl Surroundings {
         &self.server
     }
 
-    /// Looks again where the last look is long ago; whether it did.
+    /// Looks again where the last look is long ago: the mapped tables, where it did.
     pub(crate) fn look_after<P: Peer>(
         &mut self,
         side: &mut Side<P>,
         settings: &Settings,
         marks: &mut KeptMarks,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<HashMap<TableName, CatalogTable>>, Failure> {
         let now = clock::monotonic();
-        let is_due = now >= self.next_us;
-        if is_due {
-            let tables = look(side, &self.server, settings, marks.change(), &mut self.partition_names)?;
-            self.without_identity.tell(&tables);
-            self.compare_publication(side, settings, &tables)?;
-            self.next_us = next_look(now, clock::monotonic());
+        if now < self.next_us {
+            return Ok(None);
         }
-        Ok(is_due)
+        let tables = look(side, &self.server, settings, marks.change(), &mut self.partition_names)?;
+        self.without_identity.tell(&tables);
+        self.compare_publication(side, settings, &tables)?;
+        self.next_us = next_look(now, clock::monotonic());
+        Ok(Some(tables))
     }
 
     /// Says where the publication was changed since the last look, though it has everything now.

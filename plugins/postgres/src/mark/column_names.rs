@@ -41,6 +41,11 @@ impl ColumnNames {
         self.0.iter().filter_map(|(old, digest)| Some((number(*old)?, *digest))).collect()
     }
 
+    /// Those of these columns.
+    pub(crate) fn of(&self, columns: &Attributes) -> Self {
+        self.0.iter().copied().filter(|(number, _)| columns.contains(*number)).collect()
+    }
+
     /// Adds names, where there were none.
     pub(crate) fn extend<'a>(&mut self, names: impl IntoIterator<Item = (i32, &'a str)>) {
         self.add(&names.into_iter().collect());

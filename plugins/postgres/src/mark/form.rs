@@ -2,7 +2,8 @@
 //!
 //! - the [partitions](Leaves::write) of tables;
 //! - how many bytes there are of [primary keys](PrimaryKey::write) (4), and these, table by table;
-//! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table;
+//! - how many bytes there are of [names](ColumnNames::write) of columns (4), and these, table by table: of those that the stream
+//!   had, then of those that are, or were, generated;
 //! - how many bytes there are of how values are [written](WrittenForms::write) (4), and these, table by table;
 //! - how many tables have columns that are [stored](Mark::stored) by now, or left out (4), and each with the sets of these, and the
 //!   [names](ColumnNames::write) of the latter;
@@ -40,7 +41,11 @@ impl Marks {
             out.extend_from_slice(&part);
         };
         write_part(|mark, part| mark.primary_key.write(part));
-        write_part(|mark, part| mark.columns.names.write(&mark.columns.delivered, part));
+        write_part(|mark, part| {
+            let columns = &mark.columns;
+            columns.names.write(&columns.delivered, part);
+            columns.generated_names.write(&columns.once_generated(), part);
+        });
         write_part(|mark, part| WrittenForms::write(mark.written.as_ref(), part));
         let has_any = |mark: &&Mark| !mark.columns.stored.is_empty() || !mark.columns.excluded.is_empty();
         let stored: Vec<&Mark> = self.tables.iter().filter(has_any).collect();
@@ -98,7 +103,9 @@ impl Marks {
         let mut marks = Self { leaves, ..Self::read_with_stored(rest)? };
         for mark in &mut marks.tables {
             (mark.primary_key, keys) = PrimaryKey::read(keys)?;
-            (mark.columns.names, names) = ColumnNames::read(&mark.columns.delivered, names)?;
+            let columns = &mut mark.columns;
+            (columns.names, names) = ColumnNames::read(&columns.delivered, names)?;
+            (columns.generated_names, names) = ColumnNames::read(&columns.once_generated(), names)?;
             (mark.written, written) = WrittenForms::read(written)?;
         }
         (keys.is_empty() && names.is_empty() && written.is_empty()).then_some(marks)
@@ -262,6 +269,7 @@ mod tests {
         marks.pass(Lsn(70));
         let mark = marks.get_mut(&names[0]).expect("it is marked");
         (mark.columns.generated, mark.bounded) = ([3].into_iter().collect(), [1, 900].into_iter().collect());
+        mark.columns.generated_names = [(3, "g"), (4, "s")].into_iter().collect();
         (mark.columns.stored, mark.filtered_by) = ([4].into_iter().collect(), Some(800));
         mark.primary_key.begin(4_000_000_001);
         mark.columns.excluded.extend([(3, "secret"), (5, "x")]);

@@ -152,9 +152,12 @@ impl<S: Session> Stream<S> {
         settings: &Settings,
         limits: Limits,
     ) -> Result<Changes, Failure> {
-        if self.surroundings.look_after(side, settings, self.decoding.relations.marks_mut())? {
-            self.decoding.relations.follow_marks();
+        let relations = &mut self.decoding.relations;
+        if let Some(tables) = self.surroundings.look_after(side, settings, relations.marks_mut())? {
+            relations.follow_marks();
+            self.unnamed.see(&tables, relations.marks(), || Ok(log_end(side)?.lsn))?;
         }
+        self.unnamed.take(relations.marks_mut(), self.decoding.end);
         self.begin_again(side, settings)?;
         if self.rereading.takes_turn() {
             return self.read_again(side, limits);

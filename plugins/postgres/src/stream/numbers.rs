@@ -9,7 +9,6 @@
 use tarn_batch::Table;
 
 use super::succession::{Told, compare};
-use crate::attributes::Attributes;
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::mark::columns::MarkedColumns;
 use crate::pgoutput::RelationColumn;
@@ -46,13 +45,25 @@ impl Known<'_> {
     /// The same where the columns that the table has were stored ones all the time, or are generated.
     pub(super) fn numbers_as_it_is(&self, columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
         let numbers = self.numbers_without_generated(columns)?;
-        if !self.marked.generated.numbers().any(|number| self.was_left_out(number)) {
-            return Some(numbers);
-        }
-        // Before one of them was dropped it may have become a stored one, which messages have.
-        let stored = MarkedColumns { generated: Attributes::default(), ..self.marked.clone() };
-        let stored = Known { marked: &stored, ..*self }.numbers_without_generated(columns);
-        stored.is_none_or(|stored| stored == numbers).then_some(numbers)
+        let gone: Vec<i32> =
+            self.marked.generated.numbers().filter(|number| self.was_left_out(*number)).collect();
+        // Before one of them was dropped it may have become a stored one, which messages have; so may all.
+        let all = Some(gone.as_slice()).filter(|gone| gone.len() > 1);
+        gone.chunks(1)
+            .chain(all)
+            .all(|stored| self.numbers_with_stored(stored, columns).as_ref() == Some(&numbers))
+            .then_some(numbers)
+    }
+
+    /// The same where those of these numbers became stored ones before they were dropped.
+    fn numbers_with_stored(&self, stored: &[i32], columns: &[RelationColumn<'_>]) -> Option<Vec<i32>> {
+        let generated = self.marked.generated.numbers().filter(|number| !stored.contains(number));
+        let marked = MarkedColumns {
+            delivered: self.marked.delivered.numbers().chain(stored.iter().copied()).collect(),
+            generated: generated.collect(),
+            ..self.marked.clone()
+        };
+        Known { marked: &marked, ..*self }.numbers_without_generated(columns)
     }
 
     /// The same where those that were generated before they were dropped are in no message.

@@ -76,7 +76,7 @@ impl Known<'_> {
                     _ => Told::Unclear,
                 }
             }
-            (Some(told), [one]) if self.was_named_otherwise(columns, told, one) => {
+            (Some(told), [one]) if self.was_named_otherwise(columns, told, one, writer) => {
                 Told::Numbers((*one).clone())
             }
             (Some(_), _) => Told::Unclear,
@@ -193,11 +193,14 @@ impl Known<'_> {
         let may_be = |other: &[i32]| {
             let differing = differing(other);
             let is_new = self.before.is_some() && differing.iter().all(|&at| named[at] == told[at]);
-            let was_called = |&at: &usize| {
-                self.was_called(other[at], columns[at].name) == Some(true)
+            let was_it = |&at: &usize| {
+                let was_called = self.was_called(other[at], columns[at].name);
+                // Where no names were noted it may be this one; of what came and went meanwhile the numbers are believed.
+                was_called
+                    .unwrap_or(self.marked.names.is_empty() && self.marked.delivered.contains(other[at]))
                     && self.may_be_of_type(other[at], &columns[at])
             };
-            !differing.is_empty() && !is_new && differing.iter().all(was_called)
+            !differing.is_empty() && !is_new && differing.iter().all(was_it)
         };
         earlier.iter().flatten().any(|other| may_be(other))
     }
@@ -206,14 +209,13 @@ impl Known<'_> {
     fn was_called(&self, number: i32, name: &str) -> Option<bool> {
         let mut before = self.before.into_iter().flat_map(|before| &before.columns);
         let known = before.find(|known| known.attribute == number).map(|known| known.name == name);
-        known.or_else(|| self.marked.names.allow(number, name))
+        known.or_else(|| self.marked.name_allows(number, name))
     }
 
     /// Whether what is known leaves it open that a column is that of a message: one that the stream had not yet may have had any
-    /// name.
+    /// name, and so may one whose name was not noted.
     fn may_be_called(&self, number: i32, column: &RelationColumn<'_>) -> bool {
-        self.was_called(number, column.name).unwrap_or(!self.marked.delivered.contains(number))
-            && self.may_be_of_type(number, column)
+        self.was_called(number, column.name) != Some(false) && self.may_be_of_type(number, column)
     }
 
     /// Whether a column that was dropped may have had the type that one of a message has.
@@ -226,10 +228,20 @@ impl Known<'_> {
         dropped.zip(now.find(is_same)).is_none_or(|(dropped, now)| dropped.layout == now.layout)
     }
 
-    /// Whether a column had another name where the lists differ first, so that the message does not mean it.
-    fn was_named_otherwise(&self, columns: &[RelationColumn<'_>], told: &[i32], other: &[i32]) -> bool {
-        let differs = (0..columns.len()).find(|&at| told[at] != other[at]);
-        differs.is_some_and(|at| self.was_called(told[at], columns[at].name) == Some(false))
+    /// Whether a column had another name where the lists differ first, so that the message does not mean it. It may have been
+    /// renamed since, before the one that has the name by now was made under it, unless that one is older than the message.
+    fn was_named_otherwise(
+        &self,
+        columns: &[RelationColumn<'_>],
+        told: &[i32],
+        other: &[i32],
+        writer: u32,
+    ) -> bool {
+        let Some(at) = (0..columns.len()).find(|&at| told[at] != other[at]) else { return false };
+        let mut now = self.catalog.columns.iter();
+        let is_older =
+            |now: &CatalogColumn| now.attribute == other[at] && compare(now.defined_by, writer).is_lt();
+        self.was_called(told[at], columns[at].name) == Some(false) && (self.believes || now.any(is_older))
     }
 }
 
@@ -257,13 +269,13 @@ mod tests {
         CatalogTable { attributes_made: made.unwrap_or(0), dropped, ..table }
     }
 
-    /// What a message of a transaction means, where the stream had these columns, under these names; a fresh one remembers these,
-    /// and has had no message.
+    /// What a message of a transaction means, where the stream had these columns, under these names (empty where they were not
+    /// noted), and these were generated; a fresh one remembers these, and has had no message.
     struct Case<'a> {
         now: &'a CatalogTable,
         delivered: &'a [(i32, &'a str)],
         excluded: &'a [&'a str],
-        generated: &'a [i32],
+        generated: &'a [(i32, &'a str)],
         is_fresh: bool,
     }
 
@@ -290,15 +302,16 @@ mod tests {
                 columns: columns.collect(),
             };
             let delivered = self.delivered.iter().map(|(number, _)| *number).collect();
-            let generated = self.generated.iter().copied().collect();
+            let generated = self.generated.iter().map(|(number, _)| *number).collect();
             let excluded: Vec<String> = self.excluded.iter().map(|&name| name.to_owned()).collect();
             let known = Known {
                 catalog: self.now,
                 before: (!self.is_fresh).then_some(&before),
                 marked: &MarkedColumns {
                     delivered,
-                    names: self.delivered.iter().copied().collect(),
+                    names: self.delivered.iter().copied().filter(|(_, name)| !name.is_empty()).collect(),
                     generated,
+                    generated_names: self.generated.iter().copied().collect(),
                     ..MarkedColumns::default()
                 },
                 excluded_names: &excluded,
@@ -382,6 +395,13 @@ mod tests {
         // A transaction that ran for long, and came to the table after the change.
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "a"]), Some(vec![1, 3]));
         assert_eq!(case(false, other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
+        // Or one that came to it before, and after the dropped one was renamed.
+        let mut renamed = now.clone();
+        renamed.columns[1].defined_by = AFTER;
+        let case =
+            |old| Case { now: &renamed, delivered: old, excluded: &[], generated: &[], is_fresh: false };
+        assert_eq!(case(other).numbers(BEFORE, &["id", "a"]), None);
+        assert_eq!(case(other).numbers(BEFORE, &["id", "z"]), Some(vec![1, 2]));
         // What was dropped was no integer.
         let mut now = now.clone();
         now.dropped[0].layout.length = 8;
@@ -499,19 +519,63 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_column_that_was_dropped_is_in_no_message() {
+    fn a_generated_column_that_was_dropped_is_in_no_message_unless_it_may_have_become_a_stored_one() {
         let now = |name: &'static str| catalog(&[(1, "id"), (2, "a"), (4, name)], &[(3, DROP)]);
-        let numbers = |now: &CatalogTable, writer, message: &[&str]| {
-            let delivered = &[(1, "id"), (2, "a")];
-            Case { now, delivered, excluded: &[], generated: &[3], is_fresh: true }.numbers(writer, message)
+        let numbers = |is_fresh, now: &CatalogTable, writer, message: &[&str]| {
+            let (delivered, generated) = (&[(1, "id"), (2, "a")], &[(3, "g")]);
+            Case { now, delivered, excluded: &[], generated, is_fresh }.numbers(writer, message)
+        };
+        for (writer, is_fresh) in
+            [BEFORE, DROP, AFTER].into_iter().flat_map(|writer| [(writer, true), (writer, false)])
+        {
+            assert_eq!(numbers(is_fresh, &now("z"), writer, &["id", "a"]), Some(vec![1, 2]));
+            assert_eq!(numbers(is_fresh, &now("z"), writer, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+        }
+        // Its place may be that of the column that has another name by now.
+        assert_eq!(numbers(true, &now("y"), BEFORE, &["id", "a", "z"]), None);
+        assert_eq!(numbers(true, &now("y"), AFTER, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+        // Another one has its name by now; the drop may have waited for a transaction that began later.
+        for is_fresh in [true, false] {
+            assert_eq!(numbers(is_fresh, &now("g"), BEFORE, &["id", "a"]), Some(vec![1, 2]));
+            assert_eq!(numbers(is_fresh, &now("g"), BEFORE, &["id", "a", "g"]), None);
+        }
+        assert_eq!(numbers(true, &now("g"), AFTER, &["id", "a", "g"]), None);
+        assert_eq!(numbers(false, &now("g"), AFTER, &["id", "a", "g"]), Some(vec![1, 2, 4]));
+    }
+
+    #[test]
+    fn a_generated_column_that_may_have_become_a_stored_one_may_have_its_place_among_others() {
+        let now = catalog(&[(1, "id"), (4, "z"), (5, "g")], &[(2, DROP), (3, DROP + 5)]);
+        let numbers = |generated, writer, message: &[&str]| {
+            let delivered = &[(1, "id"), (4, "z")];
+            Case { now: &now, delivered, excluded: &[], generated, is_fresh: true }.numbers(writer, message)
+        };
+        // One of two, or both.
+        let generated = &[(2, "f"), (3, "g")];
+        for message in [&["id", "g", "z"][..], &["id", "f", "z"], &["id", "f", "g", "z"]] {
+            assert_eq!(numbers(generated, BEFORE, message), None, "{message:?}");
+        }
+        assert_eq!(numbers(generated, BEFORE, &["id", "z"]), Some(vec![1, 4]));
+        assert_eq!(numbers(generated, DROP + 9, &["id", "z", "g"]), Some(vec![1, 4, 5]));
+    }
+
+    #[test]
+    fn a_name_that_was_not_noted_may_be_any() {
+        // DROP the last column at command 4, ADD one at 6.
+        let mut now = catalog(&[(1, "id"), (3, "c")], &[(2, DROP)]);
+        now.dropped[0].dropped_at = Some(4);
+        now.columns[1] = CatalogColumn { defined_by: DROP, defined_at: Some(6), ..now.columns[1].clone() };
+        let numbers = |writer, name: &'static str| {
+            let delivered = if name.is_empty() { [(1, ""), (2, "")] } else { [(1, "id"), (2, name)] };
+            Case { now: &now, delivered: &delivered, excluded: &[], generated: &[], is_fresh: true }
+                .numbers(writer, &["id", "c"])
         };
         for writer in [BEFORE, DROP, AFTER] {
-            assert_eq!(numbers(&now("z"), writer, &["id", "a"]), Some(vec![1, 2]));
-            assert_eq!(numbers(&now("z"), writer, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+            assert_eq!(numbers(writer, ""), None);
         }
-        // It may have become a stored one for a while.
-        assert_eq!(numbers(&now("y"), BEFORE, &["id", "a", "z"]), None);
-        assert_eq!(numbers(&now("y"), AFTER, &["id", "a", "z"]), Some(vec![1, 2, 4]));
+        for writer in [DROP, AFTER] {
+            assert_eq!(numbers(writer, "b"), Some(vec![1, 3]));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tarn_batch::Op;
 use tarn_harness::until;
+use tarn_sdk::log::{Level, lines_of};
 use tarn_sdk::{Failure, Limits, Rereads, SourceConfig};
 
 use crate::fixture::{Aside, Seen, Source, config, counted_source, limits, published_by, rows, source};
@@ -79,6 +80,25 @@ fn a_column_that_may_be_either_of_two_is_left_out_until_the_rows_are_read_again(
 }
 
 #[test]
+fn a_column_that_was_renamed_before_another_one_took_its_name_is_left_out_until_the_rows_are_read_again() {
+    let mut source = behind(
+        "renamed_before",
+        Rereads::All,
+        &[
+            "INSERT INTO $t VALUES (1, 1, 1)",
+            "ALTER TABLE $t RENAME a TO b",
+            "UPDATE $t SET b = 555",
+            "ALTER TABLE $t DROP b; ALTER TABLE $t ADD b int",
+        ],
+    );
+    let columns = columns_until(&mut source, &[&["1", "1", "NULL"]]);
+    let last = [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("b", 4)])];
+    assert!(columns.ends_with(&last), "{columns:?}");
+    assert!(!columns.iter().flatten().any(|column| *column == ("b".to_owned(), 3)), "{columns:?}");
+    source.teardown().expect("no failure");
+}
+
+#[test]
 fn a_column_that_a_transaction_uses_and_makes_again_is_left_out_also_where_nothing_was_described_before() {
     let mut source = behind(
         "either_of_one",
@@ -89,6 +109,131 @@ fn a_column_that_a_transaction_uses_and_makes_again_is_left_out_also_where_nothi
     );
     let columns = columns_until(&mut source, &[&["1", "1", "NULL"], &["2", "2", "2"]]);
     assert_eq!(columns, [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])]);
+    source.teardown().expect("no failure");
+}
+
+#[test]
+fn a_generated_column_that_was_stored_before_another_one_took_its_name_is_left_out_until_the_rows_are_read_again()
+ {
+    let mut columns = Vec::new();
+    for (name, definition, stored) in [
+        ("stored_meanwhile", "v int, g int GENERATED ALWAYS AS (v * 2) STORED", "g"),
+        // Its place is before one that the stream has.
+        ("stored_between", "v int, g int GENERATED ALWAYS AS (v * 2) STORED, z int", "g"),
+        (
+            "stored_of_two",
+            "v int, f int GENERATED ALWAYS AS (v * 3) STORED, g int GENERATED ALWAYS AS (v * 2) STORED, z int",
+            "f",
+        ),
+    ] {
+        server().query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, {definition})"));
+        let dropped = format!("ALTER TABLE $t DROP {stored}");
+        let mut source = behind_of(
+            config(name, &[&format!("public.{name}")]),
+            &[
+                "INSERT INTO $t (id, v) VALUES (1, 1)",
+                &format!("ALTER TABLE $t ALTER {stored} DROP EXPRESSION"),
+                &format!("UPDATE $t SET {stored} = 555"),
+                &dropped,
+                &format!("ALTER TABLE $t ADD {stored} int DEFAULT 1"),
+            ],
+        );
+        let expected: &[&str] =
+            if name == "stored_meanwhile" { &["1", "1", "1"] } else { &["1", "1", "NULL", "1"] };
+        columns = columns_until(&mut source, &[expected]);
+        assert!(columns.iter().flatten().all(|(name, number)| name != stored || *number > 3), "{columns:?}");
+        source.teardown().expect("no failure");
+    }
+    assert_eq!(columns.last(), Some(&named(&[("id", 1), ("v", 2), ("z", 5), ("f", 6)])));
+}
+
+/// A stream of a table that goes on where an earlier version ended, which noted no names of columns.
+fn of_earlier_version(name: &str) -> (Source, Vec<u8>) {
+    let server = server();
+    server.query(&format!("CREATE TABLE {name} (id int PRIMARY KEY, v int, a int)"));
+    let mut source = source(server, config(name, &[&format!("public.{name}")]));
+    source.schema().expect("the schema");
+    let start = of_version_8(&source.setup().expect("a slot"));
+    let (opened, lines) = lines_of(|| source.open(&start));
+    opened.expect("the stream");
+    let warned =
+        lines.iter().filter(|(level, line)| *level == Level::Warn && line.contains("earlier version"));
+    assert_eq!(warned.count(), 1, "{lines:?}");
+    (source, start)
+}
+
+/// The marks of a position from the part behind names of columns on, and these, where it is of tables that are not partitioned.
+fn names_and_rest(position: &[u8]) -> (&[u8], &[u8]) {
+    fn part(bytes: &[u8]) -> (&[u8], &[u8]) {
+        let (length, rest) = bytes.split_first_chunk().expect("a length");
+        rest.split_at(u32::from_le_bytes(*length) as usize)
+    }
+    assert_eq!(
+        (position[0], &position[HEAD_BYTES..][..4]),
+        (9, &[0; 4][..]),
+        "the last version, and no partitions"
+    );
+    let (_primary_keys, rest) = part(&position[HEAD_BYTES + 4..]);
+    part(rest)
+}
+
+/// What a position has before its marks.
+const HEAD_BYTES: usize = 1 + 8 * 8 + 4;
+
+/// A position as version 8 had it, of tables whose columns are not left out, nor were generated.
+fn of_version_8(position: &[u8]) -> Vec<u8> {
+    let (_, written) = names_and_rest(position);
+    let (length, rest) = written.split_first_chunk().expect("a length");
+    let stored = &rest[u32::from_le_bytes(*length) as usize..];
+    assert_eq!(stored[..4], [0; 4], "none is");
+    [&[8], &position[1..HEAD_BYTES], &stored[4..]].concat()
+}
+
+#[test]
+fn a_column_whose_name_an_earlier_version_did_not_note_is_left_out_where_another_one_took_its_place() {
+    for (name, statements, expected) in [
+        (
+            "unnoted",
+            "INSERT INTO $t VALUES (1, 1, 1); ALTER TABLE $t DROP a; ALTER TABLE $t ADD a int; INSERT INTO $t VALUES (2, 2, 2)",
+            &[&["1", "1", "NULL"][..], &["2", "2", "2"]][..],
+        ),
+        (
+            "unnoted_with_rows_between",
+            "INSERT INTO $t VALUES (1, 1, 1); ALTER TABLE $t DROP a; INSERT INTO $t VALUES (2, 2);
+             ALTER TABLE $t ADD a int; INSERT INTO $t VALUES (3, 3, 3)",
+            &[&["1", "1", "NULL"], &["2", "2", "NULL"], &["3", "3", "3"]],
+        ),
+    ] {
+        let (mut source, start) = of_earlier_version(name);
+        server().query(&format!("BEGIN; {}; COMMIT", statements.replace("$t", name)));
+        source.open(&start).expect("the stream");
+        let columns = columns_until(&mut source, expected);
+        assert_eq!(
+            columns,
+            [named(&[("id", 1), ("v", 2)]), named(&[("id", 1), ("v", 2), ("a", 4)])],
+            "{name}"
+        );
+        source.teardown().expect("no failure");
+    }
+}
+
+#[test]
+fn names_that_an_earlier_version_did_not_note_are_noted_of_a_table_without_changes() {
+    let (mut source, _) = of_earlier_version("noted_later");
+    let position = until("the names are noted", || {
+        let changes = source.read(Limits { wait_ms: 50, ..limits(1000) }).expect("the stream");
+        let (names, _) = names_and_rest(&changes.position);
+        assert_eq!(names.len(), 3, "a byte for each column");
+        names.iter().all(|name| *name != 0).then_some(changes.position)
+    });
+    server().query(
+        "BEGIN; ALTER TABLE noted_later DROP a; ALTER TABLE noted_later ADD b int; INSERT INTO noted_later VALUES (1, 1, 1); COMMIT",
+    );
+    let (opened, lines) = lines_of(|| source.open(&position));
+    opened.expect("the stream");
+    assert!(!lines.iter().any(|(_, line)| line.contains("earlier version")), "{lines:?}");
+    let columns = columns_until(&mut source, &[&["1", "1", "1"]]);
+    assert_eq!(columns, [named(&[("id", 1), ("v", 2), ("b", 4)])]);
     source.teardown().expect("no failure");
 }
 

@@ -165,7 +165,9 @@ fn a_position_from_when_no_partitions_were_kept_tells_of_those_that_came() {
         "DROP TABLE left_earlier_2; CREATE TABLE left_earlier_3 PARTITION OF left_earlier FOR VALUES IN (3)",
     );
     let came = "public.left_earlier has new partitions, public.left_earlier_3.";
-    assert_told(&told(&mut source, &position), &[(Level::Info, came.to_owned())]);
+    let earlier = "an earlier version of Tarn ended";
+    let expected = [(Level::Info, came.to_owned()), (Level::Warn, earlier.to_owned())];
+    assert_told(&told(&mut source, &position), &expected);
     source.teardown().expect("no failure");
 }
 
