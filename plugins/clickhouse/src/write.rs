@@ -37,7 +37,7 @@ pub(crate) fn write<C: Client>(
         batches: &batches,
         bytes,
         segments: Vec::new(),
-        places: batches.iter().map(|batch| vec![None; batch.tables().len()]).collect(),
+        routes: batches.iter().map(|batch| vec![None; batch.tables().len()]).collect(),
         stamp: Stamp { synced_at: clock::now() },
     };
     match call.take_all(targets) {
@@ -66,13 +66,13 @@ struct Call<'c, 'b, C: Client> {
     /// One a target, in the order of appearance.
     segments: Vec<Segment<'b>>,
     /// For each table of each batch where its rows go.
-    places: Vec<Vec<Option<Way>>>,
+    routes: Vec<Vec<Option<Route>>>,
     stamp: Stamp,
 }
 
 /// Which segment rows of a table go to, and how they are written there.
 #[derive(Clone)]
-struct Way {
+struct Route {
     segment: usize,
     plan: Rc<Plan>,
 }
@@ -125,13 +125,13 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                 return Err(message_refused(table));
             }
         }
-        let at = match &self.places[place.batch][table] {
-            Some(way) if Rc::ptr_eq(&way.plan, &self.segments[way.segment].plan) => way.segment,
-            Some(way) => self.segment(&Rc::clone(&way.plan), place)?,
+        let at = match &self.routes[place.batch][table] {
+            Some(route) if Rc::ptr_eq(&route.plan, &self.segments[route.segment].plan) => route.segment,
+            Some(route) => self.segment(&Rc::clone(&route.plan), place)?,
             None => {
                 let plan = targets.plan(self.client, self.batches[place.batch].table(row))?;
                 let segment = self.segment(&plan, place)?;
-                self.places[place.batch][table] = Some(Way { segment, plan });
+                self.routes[place.batch][table] = Some(Route { segment, plan });
                 segment
             }
         };
@@ -215,9 +215,9 @@ impl<'b, C: Client> Call<'_, 'b, C> {
                     return Ok(rows);
                 }
                 let row = row?;
-                let way = &self.places[batch_at][usize::from(row.table_index().0)];
+                let route = &self.routes[batch_at][usize::from(row.table_index().0)];
                 let is_of_table =
-                    row.op() != Op::Relation && way.as_ref().is_some_and(|way| way.segment == at);
+                    row.op() != Op::Relation && route.as_ref().is_some_and(|route| route.segment == at);
                 if place >= start && is_of_table {
                     rows.push(row);
                 }

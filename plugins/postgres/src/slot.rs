@@ -281,7 +281,8 @@ pub(crate) fn stream_failure<P: Peer>(side: &mut Side<P>, error: Error, settings
 
 /// Whether an error of the stream, which may be in any language, is about the publication and not the slot.
 fn is_of_publication(message: &str, publication: &str, slot: &str) -> bool {
-    message.contains("publication") || message.contains(publication) && !message.contains(slot)
+    let rest = message.replace(slot, "");
+    rest.contains("publication") || rest.contains(publication) && rest.len() == message.len()
 }
 
 fn in_use(name: &str) -> Failure {
@@ -304,6 +305,8 @@ mod tests {
         assert!(is_of_publication(r#"skipped loading publication "tarn_pub_items""#));
         assert!(is_of_publication("Publikation »tarn_pub_items« existiert nicht"));
         assert!(!is_of_publication(r#"replication slot "tarn_slot_items" does not exist"#));
+        let of_slot = r#"replication slot "my_publication" does not exist"#;
+        assert!(!super::is_of_publication(of_slot, "tarn_pub_items", "my_publication"));
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl<P: Peer> PostgresSource<P> {
     /// before what the stream tells of it in its place; at a destination that had it from the beginning nothing would.
     ///
     /// # Errors
-    /// `table_missing`.
+    /// `table_missing`, `excluded_column_gone`.
     pub fn schema(&mut self) -> Result<Vec<Description>, Failure> {
         let published = self.published()?;
         let names = self.settings.tables.iter().map(|table| &table.name);
@@ -177,10 +177,11 @@ impl<P: Peer> PostgresSource<P> {
     /// Makes publication and slot anew and returns where the slot begins.
     ///
     /// # Errors
-    /// `slot_taken`, `slot_in_use`, `publication_missing`, and what the server refuses.
+    /// `excluded_column_gone`, `slot_taken`, `slot_in_use`, `publication_missing`, and what the server refuses.
     pub fn setup(&mut self) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.held = None;
+        self.require_excluded_known()?;
         connections::tell(&mut self.side, &self.settings)?;
         slot::remove(&mut self.side, &self.settings)?;
         publication::set_up(&mut self.side, &self.settings)?;
@@ -284,7 +285,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts to read a partition at a held point.
     ///
     /// # Errors
-    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed` and `table_replaced`; what the server refuses.
+    /// `snapshot_lost` and `table_rewritten`, after which a new point helps; `table_renamed` and `table_replaced`; `excluded_column_gone`; what the server refuses.
     pub fn open_snapshot(
         &mut self,
         token: &str,
@@ -313,7 +314,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Starts to read the rows that have one of the keys.
     ///
     /// # Errors
-    /// `snapshot_lost`, after which a new point helps; `key_invalid`; what the server refuses.
+    /// `snapshot_lost`, after which a new point helps; `key_invalid`; `excluded_column_gone`; what the server refuses.
     pub fn open_lookup(
         &mut self,
         token: &str,
@@ -374,7 +375,7 @@ impl<P: Peer> PostgresSource<P> {
     ///
     /// # Errors
     /// Class position-lost where the slot cannot serve the position, or, later, has another history; `slot_in_use`;
-    /// `table_replaced`, `table_renamed` and `table_unlogged`; `partition_identity`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
+    /// `table_replaced`, `table_renamed` and `table_unlogged`; `partition_identity`; `excluded_column_gone`; `publication_missing`, `publication_lacks_table` and `publication_narrowed`.
     pub fn open(&mut self, start: &[u8]) -> Result<(), Failure> {
         let position = Position::from_bytes(start)?;
         self.stream = None;
@@ -431,8 +432,9 @@ impl<P: Peer> PostgresSource<P> {
             log::warn(
                 "the mirror goes on where an earlier version of Tarn ended, which did not note all that this one compares. \
                  Of what was changed between that end and this start, nothing is told of partitions that were detached or \
-                 dropped, and of types of columns that became others which write the same bytes. Where tables of the source \
-                 were changed then, compare the two by `tarn mirror verify`, and resync the mirror where they differ",
+                 dropped, of types of columns that became others which write the same bytes, and of the primary key of a table \
+                 with REPLICA IDENTITY FULL. Where tables of the source were changed then, compare the two by `tarn mirror \
+                 verify`, and resync the mirror where they differ",
             );
         }
         Ok(())
@@ -473,7 +475,7 @@ impl<P: Peer> PostgresSource<P> {
     /// Takes changed settings and returns a position from which added tables are complete.
     ///
     /// # Errors
-    /// `publication_lacks_table`, `transactions_running`, and what the server refuses.
+    /// `excluded_column_gone`, `publication_lacks_table`, `transactions_running`, and what the server refuses.
     pub fn alter(&mut self, config: SourceConfig) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.settings = Settings::new(config);

@@ -51,7 +51,7 @@ fn held_while_it_loads(further: &Value) -> (Scene, Session) {
         "CREATE TABLE items (id int PRIMARY KEY, name text); CREATE TABLE later (id int PRIMARY KEY); CREATE TABLE noise (t text);
          INSERT INTO items SELECT n, repeat('x', 100) FROM generate_series(1, 100000) n; INSERT INTO later VALUES (1)",
     );
-    let mut settings = json!({"snapshot_num_rows_per_partition": 5000, "snapshot_max_parallel_workers": 1,
+    let mut settings = json!({"snapshot_num_rows_per_partition": 1000, "snapshot_max_parallel_workers": 1,
                               "snapshot_num_tables_in_parallel": 1});
     settings.as_object_mut().expect("it is one").extend(further.as_object().expect("it is one").clone());
     scene.mirror("items", &[("public.items", "items"), ("public.later", "later")], &settings);

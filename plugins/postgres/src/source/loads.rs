@@ -19,6 +19,18 @@ use crate::surroundings;
 use crate::table_name::TableName;
 
 impl<P: Peer> PostgresSource<P> {
+    /// Refuses tables of which nothing tells which columns are left out, before a slot is made that holds log for nobody. The slot's
+    /// point is asked the same.
+    ///
+    /// # Errors
+    /// `excluded_column_gone`.
+    pub(super) fn require_excluded_known(&mut self) -> Result<(), Failure> {
+        let names = self.settings.tables.iter().map(|table| &table.name);
+        let tables = catalog::tables_named(&mut self.side, names)?;
+        let found = self.settings.tables.iter().filter_map(|table| Some((table, tables.get(&table.name)?)));
+        found.into_iter().try_for_each(|(mapping, table)| excluded::require_known(mapping, table))
+    }
+
     /// Marks the tables that load beside the stream, or were loaded since it was last open. One may be another table than when
     /// it was last mapped, and of its columns the stream has said nothing. Of its rows is known what was last known, or was
     /// when its load began: the stream has rows from before one that it was written anew since, and these win over those that

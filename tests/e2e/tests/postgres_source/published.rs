@@ -1,6 +1,6 @@
 //! What a publication of somebody else publishes.
 
-use tarn_harness::Postgres;
+use tarn_harness::{Postgres, until};
 use tarn_sdk::SourceConfig;
 
 use crate::fixture::{config, limits, published_by, rows, source, stream};
@@ -107,12 +107,13 @@ fn changes_of_when_the_publication_was_gone_are_not_passed_over_on_any_release()
         server.query("INSERT INTO away VALUES (3)");
         for _ in 0..2 {
             source.open(&positions[0]).expect("all is there now");
-            let failure = loop {
-                match source.read(limits(10)) {
-                    Ok(changes) => assert_eq!(rows(&changes.batch), [], "PostgreSQL {major}"),
-                    Err(failure) => break failure,
+            let failure = until("the stream ends", || match source.read(limits(10)) {
+                Ok(changes) => {
+                    assert_eq!(rows(&changes.batch), [], "PostgreSQL {major}");
+                    None
                 }
-            };
+                Err(failure) => Some(failure),
+            });
             assert_eq!(failure.code, "publication_narrowed", "PostgreSQL {major}: {failure}");
             assert!(failure.message.contains("it was renamed or dropped"), "{failure}");
             assert!(failure.hint.starts_with("resync the mirror"), "{failure}");

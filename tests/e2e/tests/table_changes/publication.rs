@@ -61,7 +61,8 @@ fn a_publication_that_was_changed_while_its_table_loads_is_told_of() {
          UPDATE items SET name = 'unpublished' WHERE id = 1;
          ALTER PUBLICATION tarn_pub_items ADD TABLE items",
     );
-    wait_for_line(&scene, &["warn", "\"tarn_pub_items\" was changed while the mirror did not look"]);
+    // By the start of the stream, or by a look of its own where the load was faster.
+    wait_for_line(&scene, &["warn", "\"tarn_pub_items\" was changed "]);
 }
 
 #[test]

@@ -221,7 +221,9 @@ mod tests {
         // The segment's key and its number.
         let line = pid_file.lines().nth(6).expect("the server has a segment");
         let number = line.split_whitespace().nth(1).expect("it has a number").to_owned();
-        let is_there = |segments: String| segments.split_whitespace().any(|word| word == number);
+        let is_there = |segments: String| {
+            segments.lines().skip(1).any(|line| line.split_whitespace().nth(1) == Some(number.as_str()))
+        };
         assert!(is_there(segments()));
         drop(cluster);
         assert!(!is_there(segments()));
