@@ -181,7 +181,7 @@ impl<P: Peer> PostgresSource<P> {
     pub fn setup(&mut self) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.held = None;
-        self.require_excluded_known()?;
+        self.require_excluded_known(|_| true)?;
         connections::tell(&mut self.side, &self.settings)?;
         slot::remove(&mut self.side, &self.settings)?;
         publication::set_up(&mut self.side, &self.settings)?;
@@ -479,6 +479,7 @@ impl<P: Peer> PostgresSource<P> {
     pub fn alter(&mut self, config: SourceConfig) -> Result<Vec<u8>, Failure> {
         let server = self.server()?;
         self.settings = Settings::new(config);
+        self.require_excluded_known(|table| table.loading)?;
         publication::alter(&mut self.side, &server, &self.settings)?;
         // What is written anew behind the position is so behind this.
         let loading = self.settings.tables.iter().filter(|table| table.loading).map(|table| &table.name);

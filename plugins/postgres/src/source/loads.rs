@@ -19,15 +19,18 @@ use crate::surroundings;
 use crate::table_name::TableName;
 
 impl<P: Peer> PostgresSource<P> {
-    /// Refuses tables of which nothing tells which columns are left out, before a slot is made that holds log for nobody. The slot's
-    /// point is asked the same.
+    /// Refuses tables to be taken in of which nothing tells which columns are left out, before a slot is made that holds log for
+    /// nobody, or the publication is changed. The marks of the place where they begin ask the same.
     ///
     /// # Errors
     /// `excluded_column_gone`.
-    pub(super) fn require_excluded_known(&mut self) -> Result<(), Failure> {
-        let names = self.settings.tables.iter().map(|table| &table.name);
-        let tables = catalog::tables_named(&mut self.side, names)?;
-        let found = self.settings.tables.iter().filter_map(|table| Some((table, tables.get(&table.name)?)));
+    pub(super) fn require_excluded_known(
+        &mut self,
+        is_taken: impl Fn(&MappedTable) -> bool,
+    ) -> Result<(), Failure> {
+        let taken = || self.settings.tables.iter().filter(|table| is_taken(table));
+        let tables = catalog::tables_named(&mut self.side, taken().map(|table| &table.name))?;
+        let found = taken().filter_map(|table| Some((table, tables.get(&table.name)?)));
         found.into_iter().try_for_each(|(mapping, table)| excluded::require_known(mapping, table))
     }
 
